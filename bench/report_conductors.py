@@ -93,7 +93,7 @@ def _families(found: dict[str, Any]) -> str:
 
 
 def _shares(seeds: list[dict[str, Any]]) -> str:
-    names = {name for seed in seeds for name in seed["shares"]}
+    names = sorted({name for seed in seeds for name in seed["shares"]})
     means = {
         name: statistics.fmean(seed["shares"].get(name, 0.0) for seed in seeds)
         for name in names

@@ -92,9 +92,12 @@ class Upstream(asyncio.Protocol):
             return
         kind, first, second = match[1], int(match[2] or 0), int(match[3] or 0)
         is_streamed = asked.get("stream") is True
-        if kind in TOKENS:
+        if kind in TOKENS and is_streamed:
             self._begin_stream(name)
             self._tokens(TOKENS[kind], 0, first, 1 / second, self._loop.time())
+            return
+        if kind in TOKENS:
+            self._write_whole(name, "".join(map(TOKENS[kind], range(first))))
             return
         text = PLAN if kind == "plan" else "ok"
         send = self._write_stream if is_streamed else self._write_whole

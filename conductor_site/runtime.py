@@ -47,36 +47,36 @@ async def open_runtime(
     await open_writer()
     async with AsyncExitStack() as stack:
         executor = await open_executor(kind)
-        checkpoints, maintenance = CheckpointThread(), MaintenanceThread(executor)
-        frequent = MaintenanceThread(executor, FREQUENT_JOBS, every_s=QUEUE_EVERY_S)
-        alerts = MaintenanceThread(executor, ALERT_JOBS, every_s=ALERT_EVERY_S)
-        sums = MaintenanceThread(executor, SUM_JOBS, every_s=SUM_EVERY_S)
-        search = MaintenanceThread(executor, SEARCH_JOBS, every_s=QUEUE_EVERY_S)
-        checks = JobThread("full-checks", full_check_take, full_checks_order_due)
-        exports = JobThread("ledger-exports", export_take)
-        evaluations = JobThread("evaluations", partial(evaluation_take, kind))
-        shadows = JobThread("shadow-tests", partial(shadow_take, kind))
-        trainings = JobThread(
-            "trainings", lambda: training_take() or conductor_gate_take()
-        )
-        conductors = JobThread(
-            "conductor-trainings", partial(conductor_training_take, kind)
-        )
-        trials = JobThread("policy-trials", policy_trial_take, policy_trials_end_lost)
-        webhooks = DeliveryThread()
-        stack.push_async_callback(asyncio.to_thread, checkpoints.close)
-        stack.push_async_callback(asyncio.to_thread, maintenance.close)
-        stack.push_async_callback(asyncio.to_thread, frequent.close)
-        stack.push_async_callback(asyncio.to_thread, alerts.close)
-        stack.push_async_callback(asyncio.to_thread, sums.close)
-        stack.push_async_callback(asyncio.to_thread, search.close)
-        stack.push_async_callback(asyncio.to_thread, checks.close)
-        stack.push_async_callback(asyncio.to_thread, exports.close)
-        stack.push_async_callback(asyncio.to_thread, evaluations.close)
-        stack.push_async_callback(asyncio.to_thread, shadows.close)
-        stack.push_async_callback(asyncio.to_thread, trainings.close)
-        stack.push_async_callback(asyncio.to_thread, conductors.close)
-        stack.push_async_callback(asyncio.to_thread, trials.close)
-        stack.push_async_callback(asyncio.to_thread, webhooks.close)
+        for close in (
+            CheckpointThread().close,
+            *(thread.close for thread in _maintenance_threads(executor)),
+            *(thread.start().close for thread in _job_threads(kind)),
+            DeliveryThread().close,
+        ):
+            stack.push_async_callback(asyncio.to_thread, close)
         stack.push_async_callback(end_runs, executor)
         yield executor
+
+
+def _maintenance_threads(executor: Executor) -> tuple[MaintenanceThread, ...]:
+    """Return the threads for what a process does at regular times; they have begun."""
+    return (
+        MaintenanceThread(executor),
+        MaintenanceThread(executor, FREQUENT_JOBS, every_s=QUEUE_EVERY_S),
+        MaintenanceThread(executor, ALERT_JOBS, every_s=ALERT_EVERY_S),
+        MaintenanceThread(executor, SUM_JOBS, every_s=SUM_EVERY_S),
+        MaintenanceThread(executor, SEARCH_JOBS, every_s=QUEUE_EVERY_S),
+    )
+
+
+def _job_threads(kind: ProcessKind) -> tuple[JobThread, ...]:
+    """Return the threads for the jobs that a process of this kind takes."""
+    return (
+        JobThread("full-checks", full_check_take, full_checks_order_due),
+        JobThread("ledger-exports", export_take),
+        JobThread("evaluations", partial(evaluation_take, kind)),
+        JobThread("shadow-tests", partial(shadow_take, kind)),
+        JobThread("trainings", lambda: training_take() or conductor_gate_take()),
+        JobThread("conductor-trainings", partial(conductor_training_take, kind)),
+        JobThread("policy-trials", policy_trial_take, policy_trials_end_lost),
+    )

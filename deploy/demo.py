@@ -6,6 +6,7 @@ Run by `make demo`. Everything lives in `var/`; nothing listens beyond this mach
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import socket
@@ -15,13 +16,16 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 READY_S = 60.0
+STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 def main() -> int:
     """Prepare, start both processes, wait; end both when one ends."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     port = int(os.environ.get("PORT", "8000")) or _any_free_port()
     if not _is_free(port):
         print(f"Port {port} is taken. Choose another one: make demo PORT=8001")
@@ -33,11 +37,13 @@ def main() -> int:
     simulator_url = f"http://127.0.0.1:{simulator_port}"
     migrate = _manage("migrate", "--verbosity", "0")
     subprocess.run(migrate, cwd=ROOT, env=environment, check=True)
-    processes = [
-        _start(["-m", "apps.simulator", "--port", str(simulator_port)], environment),
-        _start(["-m", "conductor_site", "--port", str(port)], environment),
-    ]
+    processes: list[subprocess.Popen[bytes]] = []
     try:
+        for program, at in (
+            ("apps.simulator", simulator_port),
+            ("conductor_site", port),
+        ):
+            processes.append(_start(["-m", program, "--port", str(at)], environment))
         ready = f"{simulator_url}/healthz", f"{url}/healthz"
         if not all(_wait_until_ready(address, processes) for address in ready):
             return 1
@@ -69,10 +75,21 @@ def _start(
     )
 
 
-def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
-    # A signal often comes twice, once through make: the second must not cut this short.
-    for number in (signal.SIGINT, signal.SIGTERM):
+def interrupt(*_: object) -> NoReturn:
+    """Begin to stop; a handler of signals."""
+    # A signal often comes twice, once through make: the second must not cut short what
+    # the first one began.
+    _ignore_signals()
+    raise KeyboardInterrupt
+
+
+def _ignore_signals() -> None:
+    for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
+
+
+def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
+    _ignore_signals()
     for process in reversed(processes):
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
@@ -122,5 +139,6 @@ def _any_free_port() -> int:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    for number in STOPPING:
+        signal.signal(number, interrupt)
     sys.exit(main())

@@ -422,6 +422,9 @@ GOVERNANCE_ACTIONS: Mapping[str, Action] = {
     ),
     # --- alerts ---
     "alert.opened": Action("The condition of an alert rule was met.", "alert", ALERT),
+    "alert.escalated": Action(
+        "An alert that was a warning became critical.", "alert", ALERT
+    ),
     "alert.closed": Action(
         "The condition of an alert was over.",
         "alert",

@@ -13,6 +13,7 @@ from django.db import connections
 
 from apps.accounts.guesses import guesses
 from apps.accounts.models import Membership, Role, Team, User
+from apps.audit import jobs
 from apps.core import ids
 from apps.core.redis_outage import redis_outage
 from apps.governance.selectors import policies_forget
@@ -34,6 +35,8 @@ from tests.ledger_schema import appended_faults as appended_faults
 from tests.ledger_schema import (
     entries_fit_their_schema as entries_fit_their_schema,
 )
+from tests.quick_flush import quick_flush as quick_flush
+from tests.scratch_database import django_db_setup as django_db_setup
 from tests.services import Redis, redis
 from tests.serving import serving
 
@@ -84,6 +87,14 @@ def _no_price_list_is_remembered() -> None:
 def _no_site_policy_is_remembered() -> None:
     """Read the rules for all teams from the database of this test."""
     policies_forget(None)
+
+
+@pytest.fixture(autouse=True)
+def _jobs_of_other_processes_are_seldom_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Spare each site of a test most of its seven looks every two seconds."""
+    monkeypatch.setattr(jobs, "LOOK_S", 5.0)
 
 
 @pytest.fixture(autouse=True)

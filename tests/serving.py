@@ -11,8 +11,7 @@ from typing import Any
 import uvicorn
 
 from apps.llm.testing.server import waiting_accepted
-
-START_S = 15
+from tests.patience import PATIENCE_S
 
 
 class _Server(uvicorn.Server):
@@ -32,7 +31,13 @@ class _Server(uvicorn.Server):
 @contextmanager
 def serving(app: Any, **options: Any) -> Iterator[str]:
     """Serve an ASGI application and give its address."""
-    settings = {"access_log": False, "log_level": "error", **options}
+    settings = {
+        "access_log": False,
+        "log_level": "error",
+        # Past every client's own limit: a busy client notices the closing too late.
+        "timeout_keep_alive": PATIENCE_S,
+        **options,
+    }
     config = uvicorn.Config(app, timeout_graceful_shutdown=1, **settings)
     server = _Server(config)
     with socket.socket() as listener:
@@ -41,8 +46,8 @@ def serving(app: Any, **options: Any) -> Iterator[str]:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            assert server.is_ready.wait(START_S), "the server did not start"
+            assert server.is_ready.wait(PATIENCE_S), "the server did not start"
             yield f"http://127.0.0.1:{port}"
         finally:
             server.should_exit = True
-            thread.join(START_S)
+            thread.join(PATIENCE_S)

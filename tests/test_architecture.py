@@ -43,6 +43,7 @@ ALSO_OPEN = {
     "apps.audit.exports.jobs",
     "apps.audit.exports.parts",
     "apps.audit.jobs",  # background jobs: opened and closed by the process, shown
+    "apps.audit.job_news",
     "apps.audit.verify",  # verification is a read with a report of its own
     "apps.audit.metrics",  # its lag is measured where it is waited for
     "apps.audit.checkpoints.thread",  # opened and closed by the process
@@ -158,6 +159,7 @@ ALSO_OPEN = {
     "apps.web.preset_fields",  # a preset in forms of two apps
     "apps.web.body_limits",  # how long bodies may be, for REST
     "apps.webhooks.addresses",  # what may be told of an address
+    "apps.webhooks.chat",  # alerts add what chats say of them
     "apps.webhooks.delivery_thread",  # opened and closed by the process
     "apps.webhooks.event_types",  # what webhooks can be subscribed to
     "apps.webhooks.sending",  # old deliveries are deleted
@@ -171,9 +173,12 @@ ALSO_OPEN = {
     "apps.web.setup_checklist",  # what a team lacks, on pages of two apps
     "apps.web.team_access",  # every page goes through it
     "apps.web.form_tokens",  # forms that are answered with a secret
+    "apps.web.recorded_words",  # faults, on pages of runs and of teams
     "apps.web.formats",
     "apps.web.languages",  # forms of pages that are English alone
     "apps.web.middleware",
+    "apps.web.script_words",  # the language that words are written in
+    "apps.web.templatetags.web",  # messages of errors as sentences
     "apps.web.navigation",  # the pages, for the layout of the console
     "apps.web.websocket_middleware",  # wraps the consumers' routes
     "apps.web.run_addresses",  # filters of the list of runs in links

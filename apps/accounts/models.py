@@ -17,6 +17,7 @@ from django.contrib.auth.models import (
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models.functions import Lower
+from django.utils.translation import gettext_noop
 
 from apps.core.data_classes import DATA_CLASSES
 from apps.core.ids import new_id
@@ -132,15 +133,15 @@ class Team(models.Model):
 class Role(models.TextChoices):
     """What a member may do in a team."""
 
-    OWNER = "owner", "Owner"
+    OWNER = "owner", gettext_noop("Owner")
     """Everything, other owners included."""
-    ADMIN = "admin", "Admin"
+    ADMIN = "admin", gettext_noop("Admin")
     """Pools, keys, members and budgets."""
-    MEMBER = "member", "Member"
+    MEMBER = "member", gettext_noop("Member")
     """Starts runs."""
-    REVIEWER = "reviewer", "Reviewer"
+    REVIEWER = "reviewer", gettext_noop("Reviewer")
     """Reads runs and signs them off, places legal holds; starts no runs."""
-    VIEWER = "viewer", "Viewer"
+    VIEWER = "viewer", gettext_noop("Viewer")
     """Reads runs."""
 
 
@@ -258,23 +259,26 @@ class Invitation(models.Model):
 class Scope(models.TextChoices):
     """What a program may do with an API key."""
 
-    RUN = "runs:create", "Start and cancel runs"
+    RUN = "runs:create", gettext_noop("Start and cancel runs")
     """Includes the OpenAI-compatible endpoint."""
-    READ = "runs:read", "Read runs"
+    READ = "runs:read", gettext_noop("Read runs")
     """Every run of the team, with its steps."""
-    DIRECT = "workers:direct", "Call single workers"
+    DIRECT = "workers:direct", gettext_noop("Call single workers")
     """`worker/<name>` and `<pool>/worker/<name>`: runs without a plan."""
-    POOLS_READ = "pools:read", "Read pools and workers"
-    POOLS_WRITE = "pools:write", "Change pools, workers and credentials"
-    KEYS_READ = "keys:read", "Read the list of API keys"
-    KEYS_WRITE = "keys:write", "Make and revoke API keys"
+    POOLS_READ = "pools:read", gettext_noop("Read pools and workers")
+    POOLS_WRITE = "pools:write", gettext_noop("Change pools, workers and credentials")
+    KEYS_READ = "keys:read", gettext_noop("Read the list of API keys")
+    KEYS_WRITE = "keys:write", gettext_noop("Create and revoke API keys")
     """A key can only pass on scopes that it has."""
-    MEMBERS_READ = "members:read", "Read the list of members"
-    MEMBERS_WRITE = "members:write", "Invite, change and remove members"
-    BUDGETS_READ = "budgets:read", "Read budgets and usage"
-    BUDGETS_WRITE = "budgets:write", "Set budgets and rates"
-    AUDIT_READ = "audit:read", "Read the ledger of runs, retention and legal holds"
-    AUDIT_EXPORT = "audit:export", "Export the records of runs"
+    MEMBERS_READ = "members:read", gettext_noop("Read the list of members")
+    MEMBERS_WRITE = "members:write", gettext_noop("Invite, change and remove members")
+    BUDGETS_READ = "budgets:read", gettext_noop("Read budgets and usage")
+    BUDGETS_WRITE = "budgets:write", gettext_noop("Set budgets and rates")
+    AUDIT_READ = (
+        "audit:read",
+        gettext_noop("Read the ledger, retention and legal holds"),
+    )
+    AUDIT_EXPORT = "audit:export", gettext_noop("Export the records of runs")
     """With their texts, as files that prove themselves."""
 
 
@@ -289,19 +293,19 @@ TIERS = ("mini", "ultra")
 class ProgressForm(models.TextChoices):
     """How a stream tells what its run is doing, before the answer begins."""
 
-    REASONING = "reasoning", "As reasoning"
+    REASONING = "reasoning", gettext_noop("As reasoning")
     """Lines that clients show as a model's thoughts."""
-    EVENTS = "events", "As named events"
+    EVENTS = "events", gettext_noop("As named events")
     """Between the chunks, and to the end of the run."""
-    OFF = "off", "Not at all"
+    OFF = "off", gettext_noop("Not at all")
 
 
 class Delivery(models.TextChoices):
     """How the answer of a streamed run goes out."""
 
-    LIVE = "live", "Live"
+    LIVE = "live", gettext_noop("Live")
     """Word by word, as the last worker writes it."""
-    VERIFIED = "verified", "Verified"
+    VERIFIED = "verified", gettext_noop("Verified")
     """When it is complete, so that any fault before that is repaired unseen."""
 
 

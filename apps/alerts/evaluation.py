@@ -99,7 +99,7 @@ def _apply(rule: AlertRule, opened: dict[str, Alert], now: datetime) -> int:
     for subject, each in seen.items():
         row = opened.get(subject)
         if row is not None:
-            alert_note(row, each)
+            alert_note(row, rule, each, now)
         elif each.is_due:
             changed += alert_open(rule, each, now) is not None
     for subject, row in opened.items():

@@ -18,7 +18,7 @@ from django.core.mail import EmailMultiAlternatives
 from django.db.models import Count, Min
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from apps.accounts.models import Membership, Team, User
 from apps.alerts.models import (
@@ -28,7 +28,7 @@ from apps.alerts.models import (
     AlertMailState,
     AlertRule,
 )
-from apps.alerts.selectors import access_rule, is_in_audience, mail_is_set_up
+from apps.alerts.selectors import access_rule, audience_of, mail_is_set_up
 from apps.alerts.types import AlertChannel
 from apps.alerts.words import alert_detail, alert_place, alert_title, alert_url
 from apps.core.ids import new_id
@@ -47,16 +47,29 @@ RETRIES = tuple(timedelta(seconds=s) for s in (60, 300, 1_800, 7_200, 21_600))
 FAULT_LENGTH = 200
 
 
-def mails_add(alert: Alert, rule: AlertRule, *, is_about_end: bool = False) -> None:
+def mails_add(
+    alert: Alert,
+    rule: AlertRule,
+    *,
+    is_about_end: bool = False,
+    is_about_rise: bool = False,
+) -> None:
     """Note, in the open transaction, who is to learn of an alert by mail.
 
     Nothing is noted where the site sends no mail. Of an end, those learn who were told
-    of the beginning.
+    of the beginning; of a rise, all whose mail about the beginning has gone.
     """
     if AlertChannel.MAIL not in rule.channels or not mail_is_set_up():
         return
     told = AlertMail.objects.for_team(alert.team_id).filter(alert=alert)
-    known = set(told.values_list("user_id", flat=True)) if is_about_end else set()
+    people = _recipients(rule)
+    if is_about_end:
+        known = set(told.values_list("user_id", flat=True))
+        people = [user_id for user_id in people if user_id in known]
+    elif is_about_rise:
+        waiting = told.filter(state=AlertMailState.WAITING)
+        informed = set(waiting.values_list("user_id", flat=True))
+        people = [user_id for user_id in people if user_id not in informed]
     now = timezone.now()
     rows = [
         AlertMail(
@@ -64,12 +77,12 @@ def mails_add(alert: Alert, rule: AlertRule, *, is_about_end: bool = False) -> N
             alert=alert,
             user_id=user_id,
             is_about_end=is_about_end,
+            is_about_rise=is_about_rise,
             state=AlertMailState.WAITING,
             next_attempt_at=now,
             created_at=now,
         )
-        for user_id in _recipients(rule)
-        if not is_about_end or user_id in known
+        for user_id in people
     ]
     AlertMail.objects.bulk_create(rows, ignore_conflicts=True)
 
@@ -103,10 +116,11 @@ def _recipients(rule: AlertRule) -> list[uuid.UUID]:
         for user_id, kinds in choices.values_list("user_id", "kinds_off")
         if rule.kind in kinds
     }
+    is_for = audience_of(rule.team_id, [rule])
     return [
         user_id
         for user_id, role in members.order_by("id").values_list("user_id", "role")
-        if is_in_audience(rule, user_id, role) and user_id not in off
+        if is_for(rule, user_id, role) and user_id not in off
     ]
 
 
@@ -192,6 +206,7 @@ def _deliver(rows: Sequence[AlertMail], now: datetime) -> int:
     )
 
 
+@translation.override("en")
 def _news_mail(rows: Sequence[AlertMail]) -> EmailMultiAlternatives:
     team = plain_line(rows[0].team.name)
     news = [_news(row) for row in rows]
@@ -223,6 +238,7 @@ def _news(row: AlertMail) -> dict[str, Any]:
         "place": f"{settings.CONDUCTOR_URL}{address}",
         "place_label": label,
         "is_about_end": row.is_about_end,
+        "is_about_rise": row.is_about_rise,
     }
 
 

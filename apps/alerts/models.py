@@ -72,6 +72,8 @@ class Alert(models.Model):
     figures = models.JSONField(default=dict)
     """Measured when it opened, and again at each look while it is open."""
     opened_at = models.DateTimeField()
+    critical_at = models.DateTimeField(null=True)
+    """When it was critical for the first time. NULL: it never was."""
     closed_at = models.DateTimeField(null=True)
     """NULL: it is open."""
     acknowledged_at = models.DateTimeField(null=True)
@@ -132,7 +134,10 @@ class AlertMailState(models.TextChoices):
 
 
 class AlertMail(models.Model):
-    """What one person is to learn of an alert by mail: that it opened, or closed."""
+    """What one person is to learn of an alert by mail.
+
+    That it opened; or, with a mark of its own, that it became critical or closed.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)
@@ -141,6 +146,8 @@ class AlertMail(models.Model):
         settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", db_index=False
     )
     is_about_end = models.BooleanField(default=False)
+    is_about_rise = models.BooleanField(default=False)
+    """True: of a warning that became critical."""
     state = models.CharField(max_length=7, choices=AlertMailState.choices)
     attempts = models.PositiveSmallIntegerField(default=0)
     next_attempt_at = models.DateTimeField()
@@ -154,7 +161,8 @@ class AlertMail(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["alert", "user", "is_about_end"], name="alert_mail_is_unique"
+                fields=["alert", "user", "is_about_end", "is_about_rise"],
+                name="alert_mail_is_unique",
             )
         ]
         indexes = [

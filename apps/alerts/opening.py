@@ -1,4 +1,4 @@
-"""Opens and closes alerts: once each, whatever other processes do at the same time.
+"""Opens, raises and closes alerts: once each, whatever other processes do meanwhile.
 
 The entry in the ledger and the mails to be sent commit together with the change.
 Webhooks read the entry.
@@ -37,6 +37,7 @@ def alert_open(rule: AlertRule, seen: Observation, now: datetime) -> Alert | Non
         severity=_severity(seen),
         figures=dict(seen.figures),
         opened_at=now,
+        critical_at=now if seen.is_critical else None,
     )
     muted = Alert.objects.for_team(rule.team_id).filter(
         kind=row.kind, subject=row.subject, muted_until__gt=now
@@ -56,13 +57,20 @@ def alert_open(rule: AlertRule, seen: Observation, now: datetime) -> Alert | Non
     return row
 
 
-def alert_note(alert: Alert, seen: Observation) -> None:
-    """Keep the newest figures of an alert that stays open."""
+def alert_note(alert: Alert, rule: AlertRule, seen: Observation, now: datetime) -> None:
+    """Keep the newest figures of an alert that stays open.
+
+    A warning that becomes critical for the first time is told of again.
+    """
     figures, severity = dict(seen.figures), _severity(seen)
     if (figures, severity, seen.name) == (alert.figures, alert.severity, alert.name):
         return
+    is_rise = seen.is_critical and alert.severity == AlertSeverity.WARNING
     rows = Alert.objects.for_team(alert.team_id).filter(id=alert.id, closed_at=None)
-    rows.update(figures=figures, severity=severity, name=seen.name)
+    with transaction.atomic():
+        rows.update(figures=figures, severity=severity, name=seen.name)
+        if is_rise and rows.filter(critical_at=None).update(critical_at=now):
+            _tell_rise(rows.get(), rule, now)
 
 
 def alert_close(alert: Alert, rule: AlertRule | None, now: datetime) -> bool:
@@ -105,6 +113,15 @@ def bell_test_open(*, team_id: uuid.UUID, user_id: uuid.UUID) -> None:
         muted_until=None,
         muted_by="",
     )
+
+
+def _tell_rise(alert: Alert, rule: AlertRule, now: datetime) -> None:
+    """Tell of a warning that became critical, also those who know of the warning."""
+    alert.acknowledged_at, alert.acknowledged_by = None, ""
+    alert.save(update_fields=["acknowledged_at", "acknowledged_by"])
+    if not _is_muted(alert, now):
+        mails_add(alert, rule, is_about_rise=True)
+    _record(alert, "alert.escalated", _facts(alert, rule, now))
 
 
 def _severity(seen: Observation) -> AlertSeverity:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
-from apps.accounts.models import Role
+from apps.accounts.models import Membership, Role
 from apps.alerts.models import (
     Alert,
     AlertMail,
@@ -48,8 +48,10 @@ __all__ = [
     "alert_place",
     "alert_rules",
     "alert_title",
+    "audience_of",
     "bell_alerts",
     "bell_of",
+    "chosen_members",
     "failed_mails",
     "kind_label",
     "mail_choice",
@@ -133,11 +135,41 @@ def default_rule(team_id: uuid.UUID, kind: AlertKind) -> AlertRule:
     )
 
 
-def is_in_audience(rule: AlertRule, user_id: uuid.UUID, role: str) -> bool:
-    """Say whether the alerts of a rule are for a member of its team."""
-    if rule.audience == AlertAudience.CHOSEN:
-        return str(user_id) in rule.member_ids
-    return role in ROLES[rule.audience]
+def chosen_members(
+    team_id: uuid.UUID, rules: Sequence[AlertRule]
+) -> Mapping[str, frozenset[str]]:
+    """Return the chosen members of each kind of rule who are still there, by their ids.
+
+    Rules for others are left out. It costs a query if members were chosen at all.
+    """
+    chosen = {
+        rule.kind: rule.member_ids
+        for rule in rules
+        if rule.audience == AlertAudience.CHOSEN
+    }
+    wanted = {each for ids in chosen.values() for each in ids}
+    rows = Membership.objects.for_team(team_id).filter(user__is_active=True)
+    rows = rows.filter(user_id__in=wanted)
+    here = {str(id) for id in rows.values_list("user_id", flat=True)} if wanted else ()
+    return {kind: frozenset(ids) & frozenset(here) for kind, ids in chosen.items()}
+
+
+def audience_of(
+    team_id: uuid.UUID, rules: Sequence[AlertRule]
+) -> Callable[[AlertRule, uuid.UUID, str], bool]:
+    """Return what says whether the alerts of one of these rules are for a member.
+
+    Once all chosen members have left, they are for the owners: somebody must hear.
+    """
+    chosen = chosen_members(team_id, rules)
+
+    def is_for(rule: AlertRule, user_id: uuid.UUID, role: str) -> bool:
+        if rule.kind not in chosen:
+            return role in ROLES[rule.audience]
+        present = chosen[rule.kind]
+        return str(user_id) in present if present else role == Role.OWNER
+
+    return is_for
 
 
 def alert_list(
@@ -169,11 +201,11 @@ def bell_alerts(
     None: no rule's bell is for this member. The one definition of this number: the
     bell, the home page and the list show it.
     """
-    kinds = [
-        rule.kind
-        for rule in alert_rules(team_id)
-        if AlertChannel.BELL in rule.channels and is_in_audience(rule, user_id, role)
+    rules = [
+        rule for rule in alert_rules(team_id) if AlertChannel.BELL in rule.channels
     ]
+    is_for = audience_of(team_id, rules)
+    kinds = [rule.kind for rule in rules if is_for(rule, user_id, role)]
     if not kinds:
         return None
     mine = Q(kind__in=kinds) | Q(kind=Alert.TEST, subject=str(user_id))

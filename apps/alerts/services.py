@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from apps.accounts.models import Membership, Team, User
 from apps.accounts.selectors import membership_of
@@ -32,7 +33,7 @@ __all__ = [
     "alert_test",
     "mail_choice_set",
 ]
-NO_MAIL = "this site sends no mail; its operator sets EMAIL_BACKEND and EMAIL_HOST"
+NO_MAIL = "this site sends no email; its operator sets EMAIL_BACKEND and EMAIL_HOST"
 NO_WEBHOOK = "no enabled webhook is subscribed to alert.opened; add one under Webhooks"
 NO_BELL = (
     "no rule names you for the bell, so you have none; change who a rule is for first"
@@ -132,13 +133,14 @@ def alert_test(*, team: Team, user: User, channel: AlertChannel, actor: Actor) -
         case AlertChannel.BELL:
             _require_bell(team, user)
             bell_test_open(team_id=team.id, user_id=user.id)
-            done = "A test alert is in your bell."
+            done = gettext("A test alert is in your bell.")
         case AlertChannel.MAIL:
             if not mail_is_set_up():
                 raise Conflict(NO_MAIL)
             if fault := mail_test_send(team, user):
-                raise Conflict(f"the mail server did not take the mail: {fault}")
-            done = f"The mail server has taken a test mail to {user.email}."
+                raise Conflict(f"the mail server did not take the email: {fault}")
+            words = gettext("The mail server has taken a test email to %(email)s.")
+            done = words % {"email": user.email}
         case AlertChannel.WEBHOOK:
             hooks = list(webhooks_subscribed(team.id, "alert.opened"))
             if not hooks:
@@ -146,7 +148,10 @@ def alert_test(*, team: Team, user: User, channel: AlertChannel, actor: Actor) -
             for hook in hooks:
                 webhook_test(webhook=hook, actor=actor)
             names = ", ".join(hook.name for hook in hooks)
-            done = f"A test is on its way to {names}; its page shows what came of it."
+            words = gettext(
+                "A test is on its way to %(names)s; its page shows what came of it."
+            )
+            done = words % {"names": names}
     with transaction.atomic():
         facts = {"channel": str(channel)}
         _record(team.id, "alert.tested", "team", team.id, actor, facts)

@@ -9,49 +9,50 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from django.db.models import TextChoices
+from django.utils.translation import gettext_noop as _
 
 
 class AlertKind(TextChoices):
     """What an alert rule watches."""
 
-    BUDGET = "budget", "A budget is nearly spent"
+    BUDGET = "budget", _("A budget is nearly spent")
     """A day or month of a budget: of the team, a member or a key."""
-    WORKER = "worker", "A worker fails"
+    WORKER = "worker", _("A worker fails")
     """Too many of a worker's calls failed."""
-    RUNS = "runs", "Runs fail"
+    RUNS = "runs", _("Runs fail")
     """Too many runs failed."""
-    PLANS = "plans", "Runs are answered without a plan"
+    PLANS = "plans", _("Runs are answered without a plan")
     """The conductor gives no usable plan, or a tier that should plan does not."""
-    APPROVAL = "approval", "A plan waits too long for approval"
-    LEDGER = "ledger", "The ledger does not verify"
+    APPROVAL = "approval", _("A plan waits too long for approval")
+    LEDGER = "ledger", _("The ledger does not verify")
     """The last verification of the whole chain found faults."""
-    CHECKPOINT = "checkpoint", "A checkpoint is overdue"
+    CHECKPOINT = "checkpoint", _("A checkpoint is overdue")
     """Entries of the ledger are not covered by a signed checkpoint."""
 
 
 class AlertChannel(TextChoices):
     """How people and programs hear of an alert."""
 
-    BELL = "bell", "Bell"
+    BELL = "bell", _("Bell")
     """In the header of every page."""
-    MAIL = "mail", "Mail"
-    WEBHOOK = "webhook", "Webhook"
+    MAIL = "mail", _("Email")
+    WEBHOOK = "webhook", _("Webhook")
     """An event, for the webhooks that are subscribed to it."""
 
 
 class AlertAudience(TextChoices):
     """Who sees the alerts of a rule in the bell and gets its mails."""
 
-    OWNERS = "owners", "Owners"
-    ADMINS = "admins", "Owners and admins"
-    CHOSEN = "chosen", "Chosen members"
+    OWNERS = "owners", _("Owners")
+    ADMINS = "admins", _("Owners and admins")
+    CHOSEN = "chosen", _("Chosen members")
 
 
 class AlertSeverity(TextChoices):
     """How bad it is."""
 
-    WARNING = "warning", "Warning"
-    CRITICAL = "critical", "Critical"
+    WARNING = "warning", _("Warning")
+    CRITICAL = "critical", _("Critical")
 
 
 @dataclass(frozen=True, slots=True)

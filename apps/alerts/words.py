@@ -4,44 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.http import urlencode
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_noop as _
 
 from apps.alerts.models import Alert, AlertRule
-from apps.alerts.types import AlertKind
+from apps.alerts.types import AlertKind, AlertSeverity
 
 Figures = Mapping[str, int]
+TEAM = _("the team")
+TEST = _("Test")
 
 
 def alert_title(alert: Alert) -> str:
     """Return what happens, in a few words."""
     if alert.kind == Alert.TEST:
-        return "Test alert"
+        return gettext("Test alert")
     match AlertKind(alert.kind):
         case AlertKind.BUDGET:
-            return f"{alert.name} is {_spent(alert.figures)}"
+            words = _spent(alert.figures)
+            return words % {"budget": _budget(alert.name)}
         case AlertKind.WORKER:
-            return f"Worker {alert.name} fails"
+            return gettext("Worker %(name)s fails") % {"name": alert.name}
         case AlertKind.RUNS:
-            return "Runs fail"
+            return gettext("Runs fail")
         case AlertKind.PLANS:
-            return "Runs are answered without a plan"
+            return gettext("Runs are answered without a plan")
         case AlertKind.APPROVAL:
-            return "A plan waits for approval"
+            return gettext("A plan waits for approval")
         case AlertKind.LEDGER:
-            return "The ledger does not verify"
+            return gettext("The ledger does not verify")
         case AlertKind.CHECKPOINT:
-            return "A checkpoint of the ledger is overdue"
+            return gettext("A checkpoint of the ledger is overdue")
 
 
 def alert_detail(alert: Alert) -> str:
     """Return what was measured, in a sentence without its full stop."""
     if alert.kind == Alert.TEST:
-        return "A person sent it to their own bell"
+        return gettext("A person sent it to their own bell")
     return _DETAILS[AlertKind(alert.kind)](alert.figures)
+
+
+def chat_words(facts: Mapping[str, Any]) -> str:
+    """Return what an entry about an alert says, in one line in English."""
+    alert = Alert(kind=facts["kind"], name=facts.get("name", ""))
+    alert.figures = facts.get("figures", {})
+    with translation.override("en"):
+        if "open_s" in facts:
+            return f"Over: {alert_title(alert)}"
+        severity = AlertSeverity(facts["severity"]).label
+        return f"{severity}: {alert_title(alert)}. {alert_detail(alert)}."
 
 
 def alert_place(alert: Alert) -> tuple[str, str]:
@@ -49,26 +66,26 @@ def alert_place(alert: Alert) -> tuple[str, str]:
     runs = reverse("playground:run_list")
     days = _days(alert)
     places: dict[str, Callable[[], tuple[str, str]]] = {
-        Alert.TEST: lambda: (reverse("console:alert_rules"), "Alert rules"),
-        AlertKind.BUDGET: lambda: (reverse("console:budget_list"), "Budgets"),
+        Alert.TEST: lambda: (reverse("console:alert_rules"), gettext("Alert rules")),
+        AlertKind.BUDGET: lambda: (reverse("console:budget_list"), gettext("Budgets")),
         AlertKind.WORKER: lambda: (
             reverse("console:worker", args=[alert.subject]),
-            "Worker",
+            gettext("Worker"),
         ),
         AlertKind.RUNS: lambda: (
             f"{runs}?{urlencode({'state': 'failed', 'period': days})}",
-            "Failed runs",
+            gettext("Failed runs"),
         ),
         AlertKind.PLANS: lambda: (
             f"{runs}?{urlencode({'flag': 'unplanned', 'period': days})}",
-            "Runs without a plan",
+            gettext("Runs without a plan"),
         ),
         AlertKind.APPROVAL: lambda: (
             reverse("playground:run_approval", args=[alert.subject]),
-            "Plan",
+            gettext("Plan"),
         ),
-        AlertKind.LEDGER: lambda: (reverse("console:ledger"), "Ledger"),
-        AlertKind.CHECKPOINT: lambda: (reverse("console:ledger"), "Ledger"),
+        AlertKind.LEDGER: lambda: (reverse("console:ledger"), gettext("Ledger")),
+        AlertKind.CHECKPOINT: lambda: (reverse("console:ledger"), gettext("Ledger")),
     }
     return places[alert.kind]()
 
@@ -80,31 +97,57 @@ def alert_url(alert: Alert) -> str:
 
 def rule_words(rule: AlertRule) -> str:
     """Return when an alert of a rule opens, in a sentence without its full stop."""
-    threshold, least = rule.threshold or 0, rule.least or 0
-    window = _minutes(rule.window_minutes or 0)
-    words = {
-        AlertKind.BUDGET: f"{threshold} % of a budget for a day or month is spent",
-        AlertKind.WORKER: f"{threshold} % of a worker's calls failed in {window}, of "
-        f"{_number(least, 'call')} or more",
-        AlertKind.RUNS: f"{threshold} % of the runs failed in {window}, of "
-        f"{_number(least, 'run')} or more",
-        AlertKind.PLANS: f"{threshold} % of the runs had no plan in {window}, of "
-        f"{_number(least, 'run')} or more",
-        AlertKind.APPROVAL: f"a plan has waited for {_minutes(threshold)}",
-        AlertKind.LEDGER: "a verification of the whole chain found faults",
-        AlertKind.CHECKPOINT: "an entry has had no checkpoint for "
-        f"{_minutes(threshold)}",
+    words = gettext(_CONDITIONS[AlertKind(rule.kind)])
+    least = rule.least or 0
+    return words % {
+        "percent": rule.threshold or 0,
+        "wait": _minutes(rule.threshold or 0),
+        "window": _minutes(rule.window_minutes or 0),
+        "calls": _calls(least),
+        "runs": _runs(least),
     }
-    return words[AlertKind(rule.kind)]
 
 
 def kind_label(kind: str) -> str:
     """Return a kind for people."""
-    return "Test" if kind == Alert.TEST else str(AlertKind(kind).label)
+    word = TEST if kind == Alert.TEST else str(AlertKind(kind).label)
+    return gettext(word)
+
+
+_CONDITIONS = {
+    AlertKind.BUDGET: _("%(percent)s %% of a daily or monthly budget is spent"),
+    AlertKind.WORKER: _(
+        "%(percent)s %% of at least %(calls)s to a worker failed in %(window)s"
+    ),
+    AlertKind.RUNS: _("%(percent)s %% of at least %(runs)s failed in %(window)s"),
+    AlertKind.PLANS: _("%(percent)s %% of at least %(runs)s had no plan in %(window)s"),
+    AlertKind.APPROVAL: _("a plan has waited %(wait)s for approval"),
+    AlertKind.LEDGER: _("a verification of the whole ledger found faults"),
+    AlertKind.CHECKPOINT: _("a ledger entry has had no checkpoint for %(wait)s"),
+}
+_BUDGETS = {
+    "Daily budget of ": _("Daily budget of %(name)s"),
+    "Monthly budget of ": _("Monthly budget of %(name)s"),
+}
+"""How the names of alerts about budgets begin, see `conditions.py`, and the same in
+other languages."""
+
+
+def _budget(name: str) -> str:
+    """Return the name of a budget, which is kept in English, for the reader."""
+    for begin, words in _BUDGETS.items():
+        if name.startswith(begin):
+            target = name.removeprefix(begin)
+            return gettext(words) % {
+                "name": gettext(target) if target == TEAM else target
+            }
+    return name
 
 
 def _spent(figures: Figures) -> str:
-    return "spent" if figures["percent"] >= 100 else "nearly spent"
+    if figures["percent"] >= 100:
+        return gettext("%(budget)s is spent")
+    return gettext("%(budget)s is nearly spent")
 
 
 def _days(alert: Alert) -> str:
@@ -116,39 +159,69 @@ def _days(alert: Alert) -> str:
     return begin if begin == end else f"{begin}..{end}"
 
 
-def _of_runs(verb: str) -> Callable[[Figures], str]:
+def _shares(words: str) -> Callable[[Figures], str]:
+    """Return what says how many of the counted runs or calls something is true of."""
+
     def detail(figures: Figures) -> str:
-        counted = f"{figures['count']:,} of {_number(figures['total'], 'run')}"
-        return f"{counted} {verb} in {_minutes(figures['minutes'])}"
+        return gettext(words) % {
+            "count": f"{figures['count']:,}",
+            "runs": _runs(figures["total"]),
+            "calls": _calls(figures["total"]),
+            "window": _minutes(figures["minutes"]),
+        }
 
     return detail
 
 
-def _of_calls(figures: Figures) -> str:
-    counted = f"{figures['count']:,} of {_number(figures['total'], 'call')}"
-    return f"{counted} failed in {_minutes(figures['minutes'])}"
-
-
 _DETAILS: dict[AlertKind, Callable[[Figures], str]] = {
-    AlertKind.BUDGET: lambda f: f"{f['percent']} % of its limit is spent",
-    AlertKind.WORKER: _of_calls,
-    AlertKind.RUNS: _of_runs("failed"),
-    AlertKind.PLANS: _of_runs("had no plan"),
-    AlertKind.APPROVAL: lambda f: f"It has waited for {_minutes(f['minutes'])}",
-    AlertKind.LEDGER: lambda f: f"{_number(f['count'], 'fault')} found",
-    AlertKind.CHECKPOINT: lambda f: (
-        f"{_number(f['count'], 'entry', 'entries')} not covered by a checkpoint, the "
-        f"oldest for {_minutes(f['minutes'])}"
+    AlertKind.BUDGET: lambda f: (
+        gettext("%(percent)s %% of its limit is spent") % {"percent": f["percent"]}
     ),
+    AlertKind.WORKER: _shares(_("%(count)s of %(calls)s failed in %(window)s")),
+    AlertKind.RUNS: _shares(_("%(count)s of %(runs)s failed in %(window)s")),
+    AlertKind.PLANS: _shares(_("%(count)s of %(runs)s had no plan in %(window)s")),
+    AlertKind.APPROVAL: lambda f: (
+        gettext("The plan has waited %(wait)s") % {"wait": _minutes(f["minutes"])}
+    ),
+    AlertKind.LEDGER: lambda f: _faults(f["count"]),
+    AlertKind.CHECKPOINT: lambda f: _uncovered(f["count"], _minutes(f["minutes"])),
 }
 
 
-def _number(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+def _calls(count: int) -> str:
+    return ngettext("%(number)s call", "%(number)s calls", count) % _number(count)
+
+
+def _runs(count: int) -> str:
+    return ngettext("%(number)s run", "%(number)s runs", count) % _number(count)
+
+
+def _faults(count: int) -> str:
+    words = ngettext("%(number)s fault found", "%(number)s faults found", count)
+    return words % _number(count)
+
+
+def _uncovered(count: int, oldest: str) -> str:
+    words = ngettext(
+        "%(number)s entry has not been covered by a checkpoint for %(time)s",
+        "%(number)s entries are not covered by a checkpoint, the oldest for %(time)s",
+        count,
+    )
+    return words % {**_number(count), "time": oldest}
+
+
+def _number(count: int) -> dict[str, str]:
+    return {"number": f"{count:,}"}
 
 
 def _minutes(minutes: int) -> str:
     if minutes < 120:
-        return _number(minutes, "minute")
+        words = ngettext("%(number)s minute", "%(number)s minutes", minutes)
+        return words % _number(minutes)
     hours, rest = divmod(minutes, 60)
-    return f"{hours:,} h {rest} min" if rest else f"{hours:,} hours"
+    if rest:
+        return gettext("%(hours)s h %(minutes)s min") % {
+            "hours": f"{hours:,}",
+            "minutes": rest,
+        }
+    return ngettext("%(number)s hour", "%(number)s hours", hours) % _number(hours)

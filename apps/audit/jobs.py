@@ -12,12 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from apps.audit.job_news import job_news
 from apps.audit.models import BackgroundJob, JobState
 from apps.audit.types import Actor
 from apps.core.ids import new_id
@@ -30,7 +31,9 @@ DEAD_AFTER = timedelta(seconds=60)
 BEAT_S = 1.0
 """Seconds between two notes of the progress."""
 LOOK_S = 2.0
-"""Seconds between two looks for a job; a person may be watching the page."""
+"""Seconds between two looks for jobs of other processes; own ones begin at once."""
+AFTER_WORK_S = 1.0
+"""Seconds to the next look after a job was worked on: it may have more to do."""
 DUE_S = 60.0
 """Seconds between two looks for jobs that are due, and before the first look."""
 END_S = 5.0
@@ -55,6 +58,12 @@ def jobs_to_take(rows: TeamQuerySet[JobT]) -> TeamQuerySet[JobT]:
     """Return the jobs that wait, and those that have lost their process."""
     lost = Q(state=JobState.RUNNING, beat_at__lt=timezone.now() - DEAD_AFTER)
     return rows.filter(Q(state=JobState.WAITING) | lost)
+
+
+def jobs_rested(rows: TeamQuerySet[JobT], rest: timedelta) -> TeamQuerySet[JobT]:
+    """Return the jobs that nobody took yet, and those whose turn is so long over."""
+    is_new = Q(state=JobState.WAITING, claim_id=None)
+    return rows.filter(is_new | Q(beat_at__lte=timezone.now() - rest))
 
 
 def job_claim(rows: TeamQuerySet[JobT], **fresh: Any) -> JobT | None:
@@ -110,28 +119,40 @@ class JobThread:
     ) -> None:
         self._name, self._take, self._order_due = name, take, order_due
         self._stop = threading.Event()
+        self._news = job_news()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> Self:
+        """Look for jobs from now on."""
         self._thread.start()
+        return self
 
     def close(self) -> None:
         """Give back the job in progress, and stop."""
         self._stop.set()
+        self._news.set()
         self._thread.join(END_S)
 
-    def look(self, *, orders_due: bool = False) -> None:
-        """Do the jobs that wait; with `orders_due` make those that are due first."""
+    def look(self, *, orders_due: bool = False) -> bool:
+        """Do the jobs that wait; with `orders_due` make those that are due first.
+
+        Returns whether there was one.
+        """
+        has_worked = False
         try:
             while not self._stop.is_set():
                 if orders_due and self._order_due:
                     self._order_due()
                 if not self._work():
-                    return
+                    break
+                has_worked = True
         except (DatabaseError, InterfaceError) as exc:
             logger.warning("%s: the database is away: %s", self._name, exc)
         except Exception:  # the boundary of a thread: the next look may do better
             logger.exception("%s: none this time", self._name)
         finally:
             connections[DEFAULT_DB_ALIAS].close()
+        return has_worked
 
     def _work(self) -> bool:
         """Do one job; False: there was none."""
@@ -147,9 +168,16 @@ class JobThread:
         return True
 
     def _run(self) -> None:
-        due_at = time.monotonic() + DUE_S
-        while not self._stop.wait(LOOK_S):
+        due_at, pause_s = time.monotonic() + DUE_S, LOOK_S
+        while not self._is_over(pause_s):
             is_time = time.monotonic() >= due_at
-            self.look(orders_due=is_time)
+            has_worked = self.look(orders_due=is_time)
+            pause_s = min(AFTER_WORK_S, LOOK_S) if has_worked else LOOK_S
             if is_time:
                 due_at = time.monotonic() + DUE_S
+
+    def _is_over(self, pause_s: float) -> bool:
+        """Wait until it is time to look for jobs; say whether the thread is to end."""
+        self._news.wait(pause_s)
+        self._news.clear()
+        return self._stop.is_set()

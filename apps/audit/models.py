@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
+from typing import Any
 
-from django.db import models
+from django.db import models, transaction
+from django.utils.translation import gettext_noop as _
 
+from apps.audit.job_news import job_news_send
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
 
@@ -200,6 +203,11 @@ class BackgroundJob(models.Model):
     class Meta:
         abstract = True
 
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        super().save(*args, **kwargs)
+        if self.state == JobState.WAITING:
+            transaction.on_commit(job_news_send)
+
 
 class FullCheck(BackgroundJob):
     """The verification of a team's whole chain: the one in progress, and the last."""
@@ -223,9 +231,9 @@ class FullCheck(BackgroundJob):
 class ExportFormat(models.TextChoices):
     """The form of the entries in an export."""
 
-    JSONL = "jsonl", "JSON Lines"
-    CSV = "csv", "CSV"
-    BUNDLE = "bundle", "Bundle with proofs"
+    JSONL = "jsonl", _("JSON Lines")
+    CSV = "csv", _("CSV")
+    BUNDLE = "bundle", _("Bundle with proofs")
 
 
 class LedgerExport(BackgroundJob):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_noop as _
 
 from apps.accounts.models import Team
 from apps.core.ids import new_id
@@ -21,9 +22,9 @@ LETTERS = "ABCD"
 class VoteChoice(models.TextChoices):
     """What a person decided about the answers."""
 
-    BETTER = "better", "One is better"
-    TIE = "tie", "Tie"
-    NONE = "none", "None is good"
+    BETTER = "better", _("One is better")
+    TIE = "tie", _("Tie")
+    NONE = "none", _("None is good")
 
 
 class JudgementState(models.TextChoices):
@@ -78,6 +79,8 @@ class ComparedAnswer(models.Model):
     run_id = models.UUIDField(db_index=True)
     model = models.CharField(max_length=200)
     """The candidate, in the words of the API."""
+    candidate = models.CharField(max_length=250)
+    """What is equal for two names of one candidate, with its id."""
 
     objects = models.Manager["ComparedAnswer"]()
 

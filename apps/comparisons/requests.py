@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import orjson
 
 from apps.core.errors import NotFound
 from apps.engine.ports import Messages
-from apps.pools.selectors import pool_list
+from apps.pools.selectors import pool_list, worker_list
 from apps.runs.planning.model_resolver import parse_model
 from apps.runs.types import RunRecord
 
 RequestKey = tuple[str, bytes]
-CandidateKey = tuple[str, ...]
 
 
 def request_key(prompt: str, messages: Messages) -> RequestKey:
@@ -32,21 +31,35 @@ def all_equal(keys: Sequence[RequestKey]) -> bool:
     return len(set(keys)) == 1 and bool(keys[0][0])
 
 
-def candidate_keys(team_id: uuid.UUID, models: Sequence[str]) -> list[CandidateKey]:
+def candidate_keys(team_id: uuid.UUID, models: Sequence[str]) -> list[str]:
     """Return for each model what is equal for two names of one candidate.
 
-    A worker is the same in every pool; a tier belongs to its pool.
+    A worker is the same in every pool; a tier belongs to its pool. They are told apart
+    by their ids: another one may have got the name of one that is gone. A model that
+    is not known, or no longer, goes by its name.
     """
-    defaults = pool_list(team_id).filter(is_default=True).values_list("name", flat=True)
-    default = defaults.first() or ""
-    return [_candidate_key(model, default) for model in models]
+    workers = dict(worker_list(team_id).order_by().values_list("name", "id"))
+    pools = dict[str | None, uuid.UUID]()
+    for name, pool_id, is_default in (
+        pool_list(team_id).order_by().values_list("name", "id", "is_default")
+    ):
+        pools[name] = pool_id
+        if is_default:
+            pools[None] = pool_id
+    return [_candidate_key(model, workers, pools) for model in models]
 
 
-def _candidate_key(model: str, default_pool: str) -> CandidateKey:
+def _candidate_key(
+    model: str,
+    workers: Mapping[str, uuid.UUID],
+    pools: Mapping[str | None, uuid.UUID],
+) -> str:
     try:
         name = parse_model(model)
     except NotFound:  # to start its run says so
-        return ("unknown", model)
+        return f"name {model}"
     if name.worker:
-        return ("worker", name.worker)
-    return ("tier", name.pool or default_pool, name.tier)
+        found, kind = workers.get(name.worker), "worker"
+    else:
+        found, kind = pools.get(name.pool), f"tier {name.tier}"
+    return f"{kind} {found}" if found else f"name {model}"

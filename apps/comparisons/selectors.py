@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Sequence
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
 
 from apps.audit.selectors import entry_list
 from apps.audit.types import Actor
@@ -15,6 +15,7 @@ from apps.comparisons.models import (
     ComparisonJudgement,
     ComparisonVote,
 )
+from apps.comparisons.requests import candidate_keys
 from apps.comparisons.types import AnswerRun, CandidateVotes, ComparisonView
 from apps.core.errors import NotFound
 from apps.runs.models import Run
@@ -110,14 +111,15 @@ def candidate_votes(team_id: uuid.UUID, actor: Actor) -> list[CandidateVotes]:
     Of the newest `COUNTED_COMPARISONS` that ask the same of all. Blind ones in which
     `actor` has not voted are left out: the votes would tell who wrote what. A tie, or a
     vote that none is good, prefers nobody. Candidates that stand more than once in a
-    comparison are left out there: a vote between them says nothing of them.
+    comparison are left out there: a vote between them says nothing of them. Candidates
+    are told apart by their ids, and have the name that they were compared by last.
     """
     newest = Comparison.objects.for_team(team_id).values("id")[:COUNTED_COMPARISONS]
     own = ComparisonVote.objects.filter(
         comparison=OuterRef("comparison"), actor_type=actor.type, actor_id=actor.id
     )
     twins = ComparedAnswer.objects.filter(
-        comparison=OuterRef("comparison"), model=OuterRef("model")
+        comparison=OuterRef("comparison"), candidate=OuterRef("candidate")
     ).exclude(id=OuterRef("id"))
     votes = "comparison__votes"
     rows = (
@@ -128,16 +130,32 @@ def candidate_votes(team_id: uuid.UUID, actor: Actor) -> list[CandidateVotes]:
             comparison__has_same_prompt=True,
         )
         .order_by()
-        .values_list("model")
+        .values("candidate")
         .annotate(
+            newest=Max("id"),
             count=Count(votes),
             preferred=Count(votes, filter=Q(comparison__votes__position=F("position"))),
             blind=Count(votes, filter=Q(comparison__votes__is_blind=True)),
         )
         .filter(count__gt=0)
-        .order_by("-count", "model")
+        .values_list("candidate", "newest", "count", "preferred", "blind")
     )
-    return [CandidateVotes(*row) for row in rows]
+    newest_answers = ComparedAnswer.objects.filter(id__in=[row[1] for row in rows])
+    names = dict(newest_answers.values_list("id", "model"))
+    present = candidate_keys(team_id, [names[row[1]] for row in rows])
+    found = [
+        (
+            candidate,
+            CandidateVotes(
+                names[answer], count, preferred, blind, is_former=candidate != now
+            ),
+        )
+        for (candidate, answer, count, preferred, blind), now in zip(
+            rows, present, strict=True
+        )
+    ]
+    found.sort(key=lambda each: (-each[1].votes, each[1].model, each[0]))
+    return [votes_of for _, votes_of in found]
 
 
 def _view(

@@ -102,9 +102,12 @@ def _stored(
         actor_name=actor.display[:200],
         **kind,
     )
+    keys = candidate_keys(team_id, [model for _, model in columns])
     ComparedAnswer.objects.bulk_create(
-        ComparedAnswer(comparison=comparison, position=i, run_id=run_id, model=model)
-        for i, (run_id, model) in enumerate(columns)
+        ComparedAnswer(
+            comparison=comparison, position=i, run_id=run_id, model=model, candidate=key
+        )
+        for i, ((run_id, model), key) in enumerate(zip(columns, keys, strict=True))
     )
     facts = {
         "run_ids": [str(run_id) for run_id, _ in columns],

@@ -80,3 +80,5 @@ class CandidateVotes:
     """Of these, those that named its answer the better one."""
     blind: int
     """Of these, those given while the voter did not know who wrote what."""
+    is_former: bool
+    """True: the name stands for another candidate now, or for none."""

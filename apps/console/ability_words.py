@@ -8,52 +8,61 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from apps.pools.attributes import WorkerAttributes
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise as StrOrPromise
 
 
 @dataclass(frozen=True, slots=True)
 class AbilityWords:
     """The words for one ability."""
 
-    label: str
+    label: StrOrPromise
     """In the form."""
-    help_text: str
-    has: str
+    help_text: StrOrPromise
+    has: StrOrPromise
     """Of a worker that has it."""
-    lacks: str
+    lacks: StrOrPromise
     """Of a worker without it."""
-    if_set: str = ""
+    if_set: StrOrPromise = ""
     """In lists, of a worker that is set to have it. Empty: most are."""
-    if_unset: str = ""
+    if_unset: StrOrPromise = ""
     """In lists, of a worker that is not. Empty: most are not."""
 
 
 ABILITY_WORDS: Mapping[str, AbilityWords] = {
     "accepts_images": AbilityWords(
-        label="Takes images",
-        help_text="Requests with images only go to these workers.",
-        has="takes images",
-        lacks="takes no images",
-        if_set="takes images",
+        label=_("Takes images"),
+        help_text=_("Requests with images only go to these workers."),
+        has=_("takes images"),
+        lacks=_("takes no images"),
+        if_set=_("takes images"),
     ),
     "accepts_tools": AbilityWords(
-        label="Takes tools",
-        help_text="Can ask for the functions a program offers. Without it, it answers "
-        "no request that brings some.",
-        has="takes tools",
-        lacks="takes no tools",
-        if_unset="no tools",
+        label=_("Takes tools"),
+        help_text=_(
+            "Can ask for the functions a program offers. Without it, it answers "
+            "no request that brings some."
+        ),
+        has=_("takes tools"),
+        lacks=_("takes no tools"),
+        if_unset=_("no tools"),
     ),
     "accepts_prefill": AbilityWords(
-        label="Continues a partial answer",
-        help_text="Takes over in the middle of an answer and goes on from there. "
-        "Servers of vLLM can; many providers refuse.",
-        has="continues answers",
-        lacks="does not continue answers",
-        if_set="continues answers",
+        label=_("Continues a partial answer"),
+        help_text=_(
+            "Takes over in the middle of an answer and goes on from there. "
+            "Servers of vLLM can; many providers refuse."
+        ),
+        has=_("continues answers"),
+        lacks=_("does not continue answers"),
+        if_set=_("continues answers"),
     ),
 }
 """By the name of the attribute, in the order of the pages."""

@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from apps.budgets.models import Budget, BudgetKind
+from apps.budgets.selectors import target_label
 from apps.budgets.types import BudgetStatus
 
 NEARLY = 80
@@ -36,9 +37,20 @@ class BudgetRow:
         return self.status.budget
 
     @property
+    def target(self) -> str:
+        """Return the name of whom it is for, in the reader's language."""
+        return target_words(self.budget)
+
+    @property
     def bar_end(self) -> int:
         """Return where reserved begins: after what is spent."""
         return min(self.spent, 100)
+
+
+def target_words(budget: Budget) -> str:
+    """Return the name of whom a budget is for, in the reader's language."""
+    is_team = budget.kind == BudgetKind.TEAM
+    return gettext("Whole team") if is_team else target_label(budget)
 
 
 def budget_rows(statuses: Sequence[BudgetStatus]) -> list[BudgetRow]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from apps.audit.browsing.search import EntryFilter
 from apps.audit.exports.filters import filter_read
@@ -60,15 +62,22 @@ def export_rows(exports: Iterable[LedgerExport]) -> list[ExportRow]:
 
 def filter_words(wanted: EntryFilter) -> str:
     """Return a filter in words: `action api_key.*, by “Alice”, from 2026-11-01`."""
-    parts = [
-        f"action {wanted.action}" if wanted.action else "",
-        f"by “{wanted.actor}”" if wanted.actor else "",
-        f"about {wanted.subject_id}" if wanted.subject_id else "",
-        f"outcome {wanted.outcome}" if wanted.outcome else "",
-        f"data class {wanted.data_class} or higher" if wanted.data_class else "",
-        f"from {wanted.since:%Y-%m-%d %H:%M} UTC" if wanted.since else "",
-        f"before {wanted.until:%Y-%m-%d %H:%M} UTC" if wanted.until else "",
-        f"with “{wanted.text}”" if wanted.text else "",
-        "without routine steps of runs" if wanted.is_rare else "",
+    outcome = gettext(wanted.outcome.capitalize()).lower()
+    given = [
+        (gettext("action {value}"), wanted.action),
+        (gettext("by “{value}”"), wanted.actor),
+        (gettext("about {value}"), wanted.subject_id),
+        (gettext("outcome {value}"), outcome),
+        (gettext("data class {value} or higher"), gettext(wanted.data_class or "")),
+        (gettext("from {value} UTC"), _minute(wanted.since)),
+        (gettext("before {value} UTC"), _minute(wanted.until)),
+        (gettext("with “{value}”"), wanted.text),
     ]
-    return ", ".join(part for part in parts if part) or "all entries"
+    parts = [words.format(value=value) for words, value in given if value]
+    if wanted.is_rare:
+        parts.append(gettext("without routine steps of runs"))
+    return ", ".join(parts) or gettext("all entries")
+
+
+def _minute(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%d %H:%M}" if moment else ""

@@ -20,6 +20,8 @@ HEIGHT = 100
 STEPS = (1, 2, 4, 6, 8, 10)
 """A scale ends at one of these times a power of ten."""
 TREND_HEIGHT = 16
+NO_SCALE = ("", "–", "")
+"""Of a chart without a value: "2 ms" would be nobody's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,9 @@ def bar_chart(
                 day in odd,
             )
         )
-    return DayChart(name, title, unit, scale.days, marks, (), _scale(top, scale))
+    is_empty = all(value is None for value in values.values())
+    axis = NO_SCALE if is_empty else _scale(top, scale)
+    return DayChart(name, title, unit, scale.days, marks, (), axis)
 
 
 def line_chart(
@@ -130,7 +134,8 @@ def line_chart(
         left = SLOT * number
         marks.append(DayMark(left, left, 0, 0, words, day in odd))
     drawn = [(label, _points(line, scale, top)) for label, line in lines.items()]
-    return DayChart(name, title, unit, scale.days, marks, drawn, _scale(top, scale))
+    axis = _scale(top, scale) if any(lines.values()) else NO_SCALE
+    return DayChart(name, title, unit, scale.days, marks, drawn, axis)
 
 
 def trend(by_day: Mapping[date, int], first: date, last: date) -> str:
@@ -165,7 +170,9 @@ def _points(line: Mapping[date, int], scale: DayScale, top: int) -> str:
 
 
 def _scale(top: int, scale: DayScale) -> tuple[str, str, str]:
-    return scale.write(top), scale.write(top // 2), scale.write(0)
+    highest, middle, lowest = (scale.write(value) for value in (top, top // 2, 0))
+    # Both below what is shown, such as <$0.0001: they would tell nothing.
+    return ("", "", lowest) if highest == middle else (highest, middle, lowest)
 
 
 def known(values: Iterable[tuple[date, int | None]]) -> dict[date, int]:

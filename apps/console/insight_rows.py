@@ -8,7 +8,8 @@ from datetime import date
 
 from django.http import QueryDict
 from django.urls import reverse
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_noop as _
 
 from apps.console.insight_charts import (
     DayChart,
@@ -38,25 +39,27 @@ from apps.web.run_addresses import BY_CALLERS, NONE, DaySpan, fault_text
 SHOWN = 50
 """Rows of a grouping on a page; the download has all."""
 MEASURES = {
-    "cost": "Cost of a run",
-    "failures": "Failed runs",
-    "latency": "95th percentile of the latency",
+    "cost": _("Cost of a run"),
+    "failures": _("Failed runs"),
+    "latency": _("95th percentile of the latency"),
 }
+WORD_GROUPS = ("tier", "planner", "source")
+"""What stands in these groups are words of the product, not names."""
 RESCUES = {
-    "retry": "asked again",
-    "substitute": "another worker",
-    "replan": "another plan",
-    "fallback": "fallback plan",
-    "without": "answered without it",
-    "none": "nothing",
+    "retry": _("asked again"),
+    "substitute": _("another worker"),
+    "replan": _("another plan"),
+    "fallback": _("fallback plan"),
+    "without": _("answered without it"),
+    "none": _("nothing"),
 }
-STAGES = {"plan": "Plan", "step": "Step", "run": "Run", "loop": "Loop"}
 
 
 @dataclass(frozen=True, slots=True)
 class QueryLine:
     """Queries of one day, tier, worker and so on."""
 
+    label: str
     figures: QueryFigures
     runs_url: str
     """Of the list of these runs."""
@@ -125,7 +128,9 @@ class ShapeLine:
     @property
     def words(self) -> Sequence[str]:
         """Return what is said of the drawing to those who do not see it."""
-        return [f"{self.figures.words}, {self.figures.steps} steps"]
+        steps = self.figures.steps
+        said = ngettext("{graph}, {count} step", "{graph}, {count} steps", steps)
+        return [said.format(graph=gettext(self.figures.words), count=steps)]
 
     @property
     def nodes(self) -> Sequence[tuple[object, str]]:
@@ -146,7 +151,9 @@ def day_lines(report: QueryReport, asked: Inquiry) -> list[QueryLine]:
 def _query_line(asked: Inquiry, group: Group, row: QueryFigures) -> QueryLine:
     # What failed of a worker are its steps, and no list is of steps.
     failed = "" if group == "worker" else runs_url(asked, group, row, state="failed")
-    return QueryLine(row, runs_url(asked, group, row), failed)
+    is_word = group in WORD_GROUPS or not row.key
+    label = gettext(row.label) if is_word else row.label
+    return QueryLine(label, row, runs_url(asked, group, row), failed)
 
 
 def runs_url(asked: Inquiry, group: Group, row: QueryFigures, **more: str) -> str:
@@ -183,21 +190,21 @@ def totals(report: QueryReport) -> list[Total]:
     """Return the figures of the period with their changes."""
     now, before = report.total, report.before
     return [
-        _total("Runs", count(now.runs), now.runs, before.runs, is_bad=False),
+        _total(gettext("Runs"), count(now.runs), now.runs, before.runs, is_bad=False),
         _total(
-            "Failed",
+            gettext("Failed"),
             percent(now.failed_share),
             now.failed_share,
             before.failed_share,
         ),
         _total(
-            "Cost of a run",
+            gettext("Cost of a run"),
             _money(now.mean_cost_micros),
             now.mean_cost_micros,
             before.mean_cost_micros,
         ),
         _total(
-            "Tokens of a run",
+            gettext("Tokens of a run"),
             "–" if now.tokens_each is None else count(now.tokens_each),
             now.tokens_each,
             before.tokens_each,
@@ -205,10 +212,16 @@ def totals(report: QueryReport) -> list[Total]:
         *(
             _total(label, duration(value), value, old)
             for label, value, old in (
-                ("Latency, median", *_pair(now, before, "latency_ms", "median")),
-                ("Latency, 95 %", *_pair(now, before, "latency_ms", "p95")),
                 (
-                    "First token, median",
+                    gettext("Latency, median"),
+                    *_pair(now, before, "latency_ms", "median"),
+                ),
+                (
+                    gettext("Latency, 95th percentile"),
+                    *_pair(now, before, "latency_ms", "p95"),
+                ),
+                (
+                    gettext("First token, median"),
                     *_pair(now, before, "first_token_ms", "median"),
                 ),
             )
@@ -229,23 +242,23 @@ def query_charts(
     return [
         bar_chart(
             "cost",
-            _("Cost of a run"),
-            _("mean of the known costs"),
+            gettext("Cost of a run"),
+            gettext("mean of the known costs"),
             DayScale(first, last, money),
             {day: row.mean_cost_micros for day, row in rows.items()},
             odd["cost"],
         ),
         line_chart(
             "latency",
-            _("Latency"),
-            _("median and 95th percentile of answered runs"),
+            gettext("Latency"),
+            gettext("median and 95th percentile of answered runs"),
             DayScale(first, last, duration),
             {
-                _("Median"): known(
+                gettext("Median"): known(
                     (d, r.latency_ms.median if r.latency_ms else None)
                     for d, r in rows.items()
                 ),
-                _("95 %"): known(
+                gettext("95th percentile"): known(
                     (d, r.latency_ms.p95 if r.latency_ms else None)
                     for d, r in rows.items()
                 ),
@@ -254,15 +267,15 @@ def query_charts(
         ),
         bar_chart(
             "tokens",
-            _("Tokens of a run"),
-            _("mean of input and output"),
+            gettext("Tokens of a run"),
+            gettext("mean of input and output"),
             DayScale(first, last, count),
             {day: row.tokens_each for day, row in rows.items()},
         ),
         bar_chart(
             "failures",
-            _("Failed runs"),
-            _("per cent of the runs"),
+            gettext("Failed runs"),
+            gettext("per cent of the runs"),
             DayScale(first, last, "{} %".format),
             {day: round(100 * (r.failed_share or 0)) for day, r in rows.items()},
             odd["failures"],
@@ -294,7 +307,7 @@ def fault_line(asked: Inquiry, figures: FaultFigures) -> FaultLine:
 def rescue_words(figures: FaultFigures) -> str:
     """Return what rescued runs from a fault, the most frequent first."""
     parts = [
-        f"{RESCUES.get(name, name)} {number:,}"
+        f"{gettext(RESCUES.get(name, name))} {number:,}"
         for name, number in figures.rescues.items()
     ]
     return ", ".join(parts)
@@ -363,8 +376,13 @@ def _why(each: Anomaly) -> str:
             value, usual = percent(each.value), percent(each.usual)
         case _:
             value, usual = duration(round(each.value)), duration(round(each.usual))
-    return (
-        f"{MEASURES[each.measure]}: {value}, usually {usual} "
-        f"(the median of {each.days} days before; {each.score:.1f} robust standard "
-        "deviations above)."
+    return gettext(
+        "{measure}: {value}, usually {usual} (the median of {days} days before; "
+        "{score} robust standard deviations above)."
+    ).format(
+        measure=gettext(MEASURES[each.measure]),
+        value=value,
+        usual=usual,
+        days=each.days,
+        score=f"{each.score:.1f}",
     )

@@ -7,9 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from apps.accounts.models import TIERS, ApiKey, Scope
+from django.utils.translation import get_language, gettext, gettext_noop
+
+from apps.accounts.models import TIERS, ApiKey, Delivery, ProgressForm, Scope
 from apps.console.budget_rows import BudgetRow
 
+DELIVERY_WORDS = {
+    Delivery.LIVE.value: gettext_noop("live"),
+    Delivery.VERIFIED.value: gettext_noop("verified"),
+}
+PROGRESS_WORDS = {
+    ProgressForm.REASONING.value: gettext_noop("as reasoning"),
+    ProgressForm.EVENTS.value: gettext_noop("events"),
+    ProgressForm.OFF.value: gettext_noop("off"),
+}
 SOON = timedelta(days=7)
 """A key that ends within this time is pointed out."""
 
@@ -25,10 +36,21 @@ class KeyRow:
     budgets: Sequence[BudgetRow]
 
     @property
+    def delivery(self) -> str:
+        """Return how its answers go out, in a word."""
+        return gettext(DELIVERY_WORDS[self.api_key.delivery])
+
+    @property
+    def progress(self) -> str:
+        """Return how its streams tell their progress, in a word."""
+        return gettext(PROGRESS_WORDS[self.api_key.progress])
+
+    @property
     def rights(self) -> list[str]:
         """Return what the key may do, in words."""
-        words = [Scope(scope).label for scope in self.api_key.scopes]
-        return [word[:1].lower() + word[1:] for word in words]
+        words = [gettext(str(Scope(scope).label)) for scope in self.api_key.scopes]
+        is_english = get_language() == "en"
+        return [word[:1].lower() + word[1:] if is_english else word for word in words]
 
 
 def key_rows(

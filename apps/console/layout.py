@@ -16,8 +16,9 @@ from apps.core.errors import Conflict, InvalidInput, VersionConflict
 from apps.web.navigation import nav_groups
 from apps.web.setup_checklist import setup_checklist
 from apps.web.team_access import TeamRequest, page
+from apps.web.templatetags.web import sentence
 
-SETUP_TABS = {"pools", "workers", "conductors", "credentials"}
+SETUP_TABS = {"home", "pools", "workers", "conductors", "credentials"}
 """Pages that show what the team's set-up still lacks."""
 T = TypeVar("T")
 
@@ -78,8 +79,7 @@ def change_and_tell(
     try:
         change()
     except (InvalidInput, Conflict, VersionConflict) as error:
-        message = error.message[:1].upper() + error.message[1:]
-        messages.error(request, message)
+        messages.error(request, sentence(error.message))
     else:
         messages.success(request, done)
     return redirect(back)

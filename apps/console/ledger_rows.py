@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
 from apps.accounts.models import ApiKey, Membership
 from apps.audit.browsing.fact_words import summary_of
@@ -16,14 +18,21 @@ from apps.pools.models import Conductor, Pool, Worker
 from apps.runs.models import Run
 
 KINDS = {
-    "api_key": "API key",
-    "user": "Member",
-    "policy": "Policy",
-    "legal_hold": "Legal hold",
-    "share_link": "Share link",
+    "api_key": _("API key"),
+    "user": _("Member"),
+    "policy": _("Policy"),
+    "legal_hold": _("Legal hold"),
+    "share_link": _("Share link"),
+    "ledger_export": _("Ledger export"),
+    "ab_test": _("A/B test"),
+    "shadow_test": _("Shadow test"),
+    "conductor_training": _("Training of a conductor"),
+    "alert_rule": _("Alert rule"),
 }
 """What a type is called, where it is not the word itself."""
-ONLY_ONE = {"team": "This team", "policy": "The policy"}
+ACTORS = (_("User"), _("Api key"), _("Service"), _("Model"))
+"""The types of actors as the page of an entry shows them."""
+ONLY_ONE = {"team": _("This team"), "policy": _("The policy")}
 """Names of what a team has one of."""
 PAGES = {
     "api_key": "console:key_list",
@@ -85,13 +94,17 @@ def thing_page(team_id: uuid.UUID, entry: FoundEntry) -> str:
 
 
 def _row(entry: FoundEntry, names: Mapping[uuid.UUID, str]) -> LedgerRow:
-    known = ONLY_ONE.get(entry.subject_type, "")
+    known = gettext(ONLY_ONE.get(entry.subject_type, ""))
     if entry.subject_id is not None:
         known = names.get(entry.subject_id, known)
     told = entry.data.get("name", "")
-    kind = KINDS.get(entry.subject_type, entry.subject_type.capitalize())
+    kind = gettext(_kind(entry.subject_type))
     name = known or (told if isinstance(told, str) else "")
-    return LedgerRow(entry, kind, name, summary_of(entry.data))
+    return LedgerRow(entry, kind, name, summary_of(entry.data, gettext))
+
+
+def _kind(subject_type: str) -> str:
+    return KINDS.get(subject_type, subject_type.replace("_", " ").capitalize())
 
 
 def _names(team_id: uuid.UUID, entries: Iterable[FoundEntry]) -> dict[uuid.UUID, str]:

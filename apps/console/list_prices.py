@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from apps.console.forms.models import ModelForm
 from apps.console.pool_rows import dollars, price_words
 from apps.core.errors import Conflict
@@ -42,7 +44,12 @@ class PriceOffer:
         """Return the list price in words."""
         cached = self._values["cached_input_usd"]
         words = price_words(self._values)
-        return words if cached is None else f"{words} · {dollars(cached)} cached input"
+        if cached is None:
+            return words
+        return _("%(price)s · %(cached)s cached input") % {
+            "price": words,
+            "cached": dollars(cached),
+        }
 
     @property
     def mark(self) -> str:

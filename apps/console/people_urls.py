@@ -182,4 +182,13 @@ urlpatterns = [
         name="share_link_revoke",
     ),
     path("usage/", usage.usage_page, name="usage"),
+    *(
+        path(
+            f"usage/export.{form}",
+            usage.usage_file,
+            {"form": form},
+            name=f"usage_{form}",
+        )
+        for form in ("csv", "jsonl")
+    ),
 ]

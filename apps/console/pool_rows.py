@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from apps.accounts.models import Delivery
 from apps.console.ability_words import ABILITY_WORDS
 from apps.console.pool_pages.change_words import ChangeLine, change_lines
@@ -57,8 +59,11 @@ class WorkerRow:
     @property
     def price_with_unit(self) -> str:
         """Return the price for places where no heading names the unit."""
-        has_amounts = self.price.startswith("$")
-        return f"{self.price} per 1M tokens" if has_amounts else self.price
+        if self.price == _("unknown"):
+            return _("price unknown")
+        if not self.price.startswith("$"):
+            return self.price
+        return _("%(price)s per 1M tokens") % {"price": self.price}
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +209,13 @@ def model_names(pool: Pool) -> list[str]:
 def price_words(price: Mapping[str, Any] | None) -> str:
     """Return a price per million tokens; unknown is never free."""
     if price is None:
-        return "unknown"
+        return _("unknown")
     if price["input_usd"] == price["output_usd"] == "0":
-        return "free"
-    return f"{dollars(price['input_usd'])} in · {dollars(price['output_usd'])} out"
+        return _("free")
+    return _("%(input)s in · %(output)s out") % {
+        "input": dollars(price["input_usd"]),
+        "output": dollars(price["output_usd"]),
+    }
 
 
 def dollars(text: str) -> str:
@@ -247,61 +255,83 @@ def _rows(team_id: uuid.UUID, workers: list[Worker]) -> list[WorkerRow]:
 def _served(model: Worker | Conductor) -> str:
     if model.protocol == Protocol.OPENAI:
         return model.model
-    return f"{model.model} · {Protocol(model.protocol).label}"
+    return f"{model.model} · {_(str(Protocol(model.protocol).label))}"
 
 
 def _abilities(worker: Worker) -> Iterable[str]:
     if worker.kind == WorkerKind.EMBEDDING:
-        yield "makes embeddings"
+        yield _("makes embeddings")
         return
     for name, words in ABILITY_WORDS.items():
         mark = words.if_set if getattr(worker, name) else words.if_unset
         if mark:
-            yield mark
+            yield str(mark)
 
 
 def _successors(pool: Pool) -> str:
     """Return who takes over when a worker fails, in order."""
-    places = [each for each in pool.places.all() if each.worker_id != pool.fallback_id]
+    places = [
+        each
+        for each in pool.places.all()
+        if each.worker_id != pool.fallback_id and each.worker.kind == WorkerKind.CHAT
+    ]
     names = [each.worker.name for each in places if each.may_substitute]
     if not names:
         return pool.fallback.name
     everybody = len(names) == len(places) > 1
-    return (
-        f"{pool.fallback.name}, then {'the others' if everybody else ', '.join(names)}"
-    )
+    others = _("the others") if everybody else ", ".join(names)
+    return _("%(first)s, then %(others)s") % {
+        "first": pool.fallback.name,
+        "others": others,
+    }
 
 
 def _planner_words(pool: Pool, tier: Tier) -> str:
     if tier.planner == TierPlanner.SINGLE_WORKER:
-        return f"Answered by {pool.fallback.name} alone"
-    who = pool.conductor.name if pool.conductor else "the conductor"
-    light = "the light planner"
+        return _("Answered by %(name)s alone") % {"name": pool.fallback.name}
+    conductor = _("by the conductor")
+    if pool.conductor is not None:
+        conductor = _("by %(name)s") % {"name": pool.conductor.name}
+    light = _("by the light planner")
     if pool.planner_version is not None:
-        light += f", version {pool.planner_version.number}"
+        number = pool.planner_version.number
+        light = _("by the light planner, version %(number)d") % {"number": number}
+    planner = conductor
     if tier.planner == TierPlanner.LIGHT:
-        who = light
+        planner = light
     elif tier.planner == TierPlanner.CASCADE:
-        who = f"{light}, or by {who} where it is unsure"
+        planner = _("%(light)s, or %(conductor)s where it is unsure") % {
+            "light": light,
+            "conductor": conductor,
+        }
     if tier.max_steps == 1:
-        return f"One worker, picked by {who}"
-    return f"Planned by {who}"
+        return _("One worker, picked %(planner)s") % {"planner": planner}
+    return _("Planned %(planner)s") % {"planner": planner}
 
 
 def _limit_words(tier: Tier) -> Iterable[str]:
     if tier.max_steps > 1:
-        rounds = f" in {tier.max_rounds} rounds" if tier.max_rounds > 1 else ""
-        yield f"at most {tier.max_steps} steps{rounds}"
-        yield f"{tier.max_parallel} calls at a time"
-    yield f"{tier.max_calls} calls with retries"
+        yield _steps_words(tier)
+        yield _("%(number)d calls at a time") % {"number": tier.max_parallel}
+    yield _("%(number)d calls with retries") % {"number": tier.max_calls}
     yield formats.duration(tier.wall_time_s * 1000)
     if tier.max_tokens is not None:
-        yield f"{tier.max_tokens:,} tokens"
+        yield _("%(number)s tokens") % {"number": f"{tier.max_tokens:,}"}
     if tier.delivery == Delivery.VERIFIED:
-        yield "answers once complete"
+        yield _("answers once complete")
     if tier.is_hedged:
-        yield "a second worker when one is slow"
+        yield _("a second worker when one is slow")
     if tier.allows_delegation:
-        yield "a worker may plan the rest"
+        yield _("a worker may plan the rest")
     cost = tier.max_cost_micros
-    yield "no cost limit" if cost is None else f"{formats.money(cost)} a run"
+    if cost is None:
+        yield _("no cost limit")
+    else:
+        yield _("%(cost)s a run") % {"cost": formats.money(cost)}
+
+
+def _steps_words(tier: Tier) -> str:
+    values = {"steps": tier.max_steps, "rounds": tier.max_rounds}
+    if tier.max_rounds > 1:
+        return _("at most %(steps)d steps in %(rounds)d rounds") % values
+    return _("at most %(steps)d steps") % values

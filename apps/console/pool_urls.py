@@ -54,6 +54,11 @@ urlpatterns = [
         name="worker_list_price",
     ),
     path(
+        "workers/<uuid:worker_id>/abilities/",
+        _page("workers.worker_abilities_adopt"),
+        name="worker_abilities",
+    ),
+    path(
         "workers/<uuid:worker_id>/delete/",
         _page("workers.worker_remove"),
         name="worker_delete",

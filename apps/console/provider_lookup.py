@@ -11,9 +11,10 @@ from urllib.parse import SplitResult, urlsplit
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
 
 from apps.console.forms.models import NEW_KEY, NO_KEY, ProviderForm
-from apps.console.test_result_view import ADVICE
+from apps.console.test_result_view import advice_on
 from apps.core.errors import ConductorError, InvalidFields
 from apps.pools.errors import ProviderFailed
 from apps.pools.models import Credential, Protocol
@@ -21,6 +22,7 @@ from apps.pools.selectors import known_provider_list
 from apps.pools.services import NewCredential, model_calls_have_room, models_fetch
 from apps.pools.types import KnownProvider
 from apps.web.team_access import TeamRequest
+from apps.web.templatetags.web import sentence
 from apps.web.waiting import Work, respond_after, wait_for
 
 OTHER = "other"
@@ -60,12 +62,12 @@ def models_found(request: TeamRequest) -> ModelsFound:
     try:
         names = wait_for(request, listing)
     except InvalidFields as error:
-        return ModelsFound(fault=_sentence(next(iter(error.fields.values()))[0]))
+        return ModelsFound(fault=sentence(next(iter(error.fields.values()))[0]))
     except ProviderFailed as error:
-        advice = ADVICE.get(error.fault, "")
-        return ModelsFound(fault=_sentence(error.message), advice=advice)
+        advice = advice_on(error.fault)
+        return ModelsFound(fault=sentence(error.message), advice=advice)
     except ConductorError as error:
-        return ModelsFound(fault=_sentence(error.message))
+        return ModelsFound(fault=sentence(error.message))
     if not names:
         return ModelsFound(fault="The provider names no models. Type the model's name.")
     return ModelsFound(names=tuple(names))
@@ -79,8 +81,10 @@ def after_test(
         return respond_after(request, response, test)
     messages.warning(
         request,
-        "It was not tested: too many tests of your team are under way. Test it once "
-        "one of them is done.",
+        _(
+            "It was not tested: too many tests of your team are under way. Test it "
+            "once one of them is done."
+        ),
     )
     return response
 
@@ -126,10 +130,6 @@ def credential_name(base_url: str) -> str:
     hosted = (each for each in known_provider_list() if each.needs_key)
     known = (e.name for e in hosted if _parts(e.base_url).hostname == parts.hostname)
     return next(known, parts.netloc.rpartition("@")[2])[:MAX_KEY_NAME] or "key"
-
-
-def _sentence(message: str) -> str:
-    return message[:1].upper() + message[1:]
 
 
 def _parts(base_url: str) -> SplitResult:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
-from apps.console.test_result_view import ADVICE
+from apps.console.test_result_view import advice_on
 from apps.llm.vllm_metrics import ServerLoad
 from apps.pools.types import ServerLook
 
@@ -38,7 +39,7 @@ def server_line(look: ServerLook) -> ServerLine:
         look=look,
         state=state,
         label=label,
-        advice=ADVICE.get(look.error_code, ""),
+        advice=advice_on(look.error_code),
         cache_use=_share(load.cache_use if load else None),
         prefix_hits=_share(load.prefix_hit_share if load else None),
         max_queue=max_queue,
@@ -47,12 +48,14 @@ def server_line(look: ServerLook) -> ServerLine:
 
 def _state(look: ServerLook, max_queue: int) -> tuple[str, str]:
     if not look.is_reachable:
-        return "failing", "Not reachable" if look.error_code == "connect" else "Fails"
+        return "failing", (
+            _("Not reachable") if look.error_code == "connect" else _("Fails")
+        )
     if look.serves_model is False:
-        return "failing", "Model not served"
+        return "failing", _("Model not served")
     if _is_full(look.load, max_queue):
-        return "degraded", "Queue full"
-    return "healthy", "Answers"
+        return "degraded", _("Queue full")
+    return "healthy", _("Answers")
 
 
 def _is_full(load: ServerLoad | None, max_queue: int) -> bool:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from uuid import UUID
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 
 from apps.console.ability_words import ABILITY_WORDS
 from apps.engine.errors import PlanFault
@@ -11,35 +15,64 @@ from apps.pools.models import Conductor, ConductorMode, Worker
 from apps.pools.selectors import last_test
 from apps.pools.types import TestResult, TrialStep
 
-ADVICE = {
-    "connect": "Check the address, and that the server is running and reachable. If "
-    "its network is not allowed, ask the operator of this site: the setting "
-    "MODEL_NETWORKS allows it.",
-    "first_byte_timeout": "The server is busy or loading the model. Try again, or "
-    "allow more time under “More”.",
-    "idle_timeout": "The answer fell silent. Try again, or allow more time.",
-    "total_timeout": "The whole answer took too long. Try again, or allow more time.",
-    "rate_limited": "The provider wants fewer calls. Wait a moment and try again.",
-    "server_error": "The provider has trouble of its own. Try again later.",
-    "incomplete": "The answer broke off. Try again; if it repeats, ask the provider.",
-    "bad_response": "This is not what a server of that protocol says. Check the "
-    "protocol and the address: it ends with the version path, such as /v1.",
-    "unauthorized": "The provider refused the key. Choose or paste another one.",
-    "quota": "The provider's account is out of credit.",
-    "not_found": "No such model or path there. Check the address and the model.",
-    "bad_request": "The provider refused the request. Another name for the output "
-    "limit, under “More”, often helps.",
-    "content_filtered": "The provider refused the test for its content. Try again, or "
-    "ask the provider.",
-    "context_length": "The model's context is too small for a test of a few words.",
+_ADVICE = {
+    "connect": gettext_noop(
+        "Check the address, and that the server is running and reachable. If "
+        "its network is not allowed, ask the operator of this site: the setting "
+        "MODEL_NETWORKS allows it."
+    ),
+    "first_byte_timeout": gettext_noop(
+        "The server is busy or loading the model. Try again, or "
+        "allow more time under “More”."
+    ),
+    "idle_timeout": gettext_noop(
+        "The answer fell silent. Try again, or allow more time."
+    ),
+    "total_timeout": gettext_noop(
+        "The whole answer took too long. Try again, or allow more time."
+    ),
+    "rate_limited": gettext_noop(
+        "The provider wants fewer calls. Wait a moment and try again."
+    ),
+    "server_error": gettext_noop(
+        "The provider has trouble of its own. Try again later."
+    ),
+    "incomplete": gettext_noop(
+        "The answer broke off. Try again; if it repeats, ask the provider."
+    ),
+    "bad_response": gettext_noop(
+        "This is not what a server of that protocol says. Check the "
+        "protocol and the address: it ends with the version path, such as /v1."
+    ),
+    "unauthorized": gettext_noop(
+        "The provider refused the key. Choose or paste another one."
+    ),
+    "quota": gettext_noop("The provider's account is out of credit."),
+    "not_found": gettext_noop(
+        "No such model or path there. Check the address and the model."
+    ),
+    "bad_request": gettext_noop(
+        "The provider refused the request. Another name for the output "
+        "limit, under “More”, often helps."
+    ),
+    "content_filtered": gettext_noop(
+        "The provider refused the test for its content. Try again, or ask the provider."
+    ),
+    "context_length": gettext_noop(
+        "The model's context is too small for a test of a few words."
+    ),
 }
 """What to do, by the typed error of a test."""
-PLAN_ADVICE = {
-    ConductorMode.LISTS: "Few models write such lists unless they were trained to. "
-    "Choose JSON schema under “How it writes plans”, or another model.",
-    ConductorMode.JSON_SCHEMA: "Either the server does not support structured output, "
-    "or the model cannot plan. Choose another model, or three lists under “How it "
-    "writes plans”.",
+_PLAN_ADVICE = {
+    ConductorMode.LISTS: gettext_noop(
+        "Few models write such lists unless they were trained to. "
+        "Choose JSON schema under “How it writes plans”, or another model."
+    ),
+    ConductorMode.JSON_SCHEMA: gettext_noop(
+        "Either the server does not support structured output, "
+        "or the model cannot plan. Choose another model, or three lists under “How it "
+        "writes plans”."
+    ),
 }
 """What to do about an answer that is not a plan, by how plans are written."""
 
@@ -51,7 +84,7 @@ class PlanLine:
     worker: str
     subtask: str
     reads: str
-    """Whose answers it would read, in words. Empty: none."""
+    """That it would read answers of other steps, in words. Empty: of none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +102,8 @@ class TestLine:
     """What of that is not marked, so no run counts on it."""
     missing: str
     """What is marked, but showed not to be so."""
+    worker_id: UUID | None
+    """The worker that can be marked for it. None: there is nothing to mark."""
     plan: tuple[PlanLine, ...] = ()
     """What a conductor planned. Empty: it is a worker, or there is no plan."""
 
@@ -80,28 +115,49 @@ def test_line(model: Worker | Conductor) -> TestLine | None:
         return None
     # In this order always: PostgreSQL has its own for what is stored as JSON.
     shown = {n: result.abilities[n] for n in ABILITY_WORDS if n in result.abilities}
+    unmarked = unmarked_abilities(model)
     return TestLine(
         result=result,
         advice=_advice(model, result),
         shown=", ".join(_words(name, has=has) for name, has in shown.items()),
-        unmarked=_list(n for n, has in shown.items() if has and not _is_set(model, n)),
+        unmarked=_list(unmarked),
         missing=_list(n for n, has in shown.items() if _is_set(model, n) and not has),
+        worker_id=model.id if unmarked else None,
         plan=tuple(PlanLine(s.worker, s.subtask, _reads(s)) for s in result.plan),
     )
 
 
+def unmarked_abilities(model: Worker | Conductor) -> list[str]:
+    """Return what a model showed in its last test without being marked for it."""
+    result = last_test(model)
+    abilities = result.abilities if result and result.ok else {}
+    return [
+        name
+        for name in ABILITY_WORDS
+        if abilities.get(name) and not _is_set(model, name)
+    ]
+
+
+def advice_on(error_code: str) -> str:
+    """Return what to do about a typed error; empty: nothing we know of."""
+    return _(_ADVICE.get(error_code, ""))
+
+
 def _reads(step: TrialStep) -> str:
     numbers = ", ".join(str(index + 1) for index in step.access)
-    return f"step{'' if len(step.access) == 1 else 's'} {numbers}" if numbers else ""
+    text = ngettext(
+        "reads step %(numbers)s", "reads steps %(numbers)s", len(step.access)
+    )
+    return text % {"numbers": numbers} if numbers else ""
 
 
 def _advice(model: Worker | Conductor, result: TestResult) -> str:
     code = result.error_code
     if code == PlanFault.TRUNCATED:
-        return "Allow a longer plan under “More”, or choose another model."
+        return _("Allow a longer plan under “More”, or choose another model.")
     if isinstance(model, Conductor) and code in set(PlanFault):
-        return PLAN_ADVICE[ConductorMode(model.mode)]
-    return ADVICE.get(code, "")
+        return _(_PLAN_ADVICE[ConductorMode(model.mode)])
+    return advice_on(code)
 
 
 def _is_set(model: Worker | Conductor, ability: str) -> bool:
@@ -115,4 +171,4 @@ def _list(abilities: Iterable[str]) -> str:
 
 def _words(ability: str, *, has: bool) -> str:
     words = ABILITY_WORDS[ability]
-    return words.has if has else words.lacks
+    return str(words.has if has else words.lacks)

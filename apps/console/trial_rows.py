@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Paginator
+from django.utils.translation import gettext
 
 from apps.governance.models import PolicyTrial, TriedOutcome
 from apps.governance.trials.reads import (
@@ -39,7 +40,9 @@ class TrialRow:
 
 def trial_row(trial: PolicyTrial) -> TrialRow:
     """Return a trial as a row."""
-    return TrialRow(trial, policy_trial_status(trial), policy_trial_sentence(trial))
+    return TrialRow(
+        trial, policy_trial_status(trial), policy_trial_sentence(trial, gettext)
+    )
 
 
 def trial_context(

@@ -8,6 +8,11 @@ from apps.web.deferred_views import deferred_page
 app_name = "console"
 urlpatterns = [
     path("home/", deferred_page("apps.console.views.home.home"), name="home"),
+    path(
+        "status/",
+        deferred_page("apps.console.views.status.status_page"),
+        name="status",
+    ),
     path("search/", palette.palette, name="palette"),
     path("", include("apps.console.people_urls")),
     path("alerts/", include("apps.console.alerts.urls")),

@@ -10,15 +10,17 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils.translation import gettext_noop
 
 from apps.audit.types import Actor
 from apps.conversations.history import prompt_of, stated_class
 from apps.conversations.models import Conversation, Turn
 from apps.core.errors import NotFound
 from apps.runs.models import Run
-from apps.runs.selectors import record_of
+from apps.runs.selectors import RunSearch, query_read, record_of, run_search
+from apps.runs.types import RunFilters
 
-UNNAMED = "New conversation"
+UNNAMED = gettext_noop("New conversation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,36 @@ def conversation_list(
             Q(name__icontains=query) | Q(id__in=said.values("conversation_id"))
         )
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationSearch:
+    """What a search in the conversations of one owner found."""
+
+    found: QuerySet[Conversation]
+    """Pinned ones first, then the newest."""
+    runs: RunSearch | None = None
+    """The search in their texts; it says what it did not look at. None: the query has
+    neither letters nor digits, or there is none."""
+
+
+def conversation_search(
+    team_id: uuid.UUID, owner: Actor, *, query: str, folder: str | None = None
+) -> ConversationSearch:
+    """Find conversations by a part of their name, or by words of what was said."""
+    titled = conversation_list(team_id, owner, query=query, folder=folder)
+    if not query_read(query).words:
+        return ConversationSearch(titled)
+    turns = Turn.objects.filter(conversation__in=_owned(team_id, owner))
+    searched = run_search(
+        team_id=team_id,
+        filters=RunFilters(text=query),
+        within=turns.values("run_id"),
+    )
+    said = turns.filter(run_id__in=searched.runs.values("id"))
+    both = Q(id__in=titled.values("id")) | Q(id__in=said.values("conversation_id"))
+    everything = conversation_list(team_id, owner, folder=folder)
+    return ConversationSearch(everything.filter(both), searched)
 
 
 def conversations_idle(

@@ -26,7 +26,7 @@ class Scale:
     margin: float
 
 
-FULL = Scale(188, 96, 36, 18, 4, 14)
+FULL = Scale(216, 96, 36, 18, 4, 14)
 MINI = Scale(11, 11, 13, 4, 1, 2)
 ARROW_SPACE = 14.0
 """The most room between two lines that end at one step, in SVG units."""

@@ -21,14 +21,19 @@ class Journal:
         self._recorder = recorder
         self._progress = progress
         self._noted: list[Event] = []
+        self._noted_count = 0
+        """How many events were noted since the run began."""
+        self._taken_count = 0
+        """How many of them a write has taken, whatever came of it."""
+        self._writing: asyncio.Future[None] | None = None
         self._flush: asyncio.Task[None] | None = None
-        self._is_flushing = False
         self._is_due = False
         self._failure: Exception | None = None
 
     def note(self, *events: Event) -> None:
         """Keep events for the next commit."""
         self._noted.extend(events)
+        self._noted_count += len(events)
 
     def post(self, *events: Event) -> None:
         """Have events recorded soon, without waiting for it.
@@ -36,7 +41,7 @@ class Journal:
         They ride along with a commit of this moment, if there is one. If they cannot be
         recorded, the next commit raises the reason.
         """
-        self._noted.extend(events)
+        self.note(*events)
         self._is_due = True
         if self._flush is None:
             self._begin_flush()
@@ -47,14 +52,19 @@ class Journal:
         When cancelled it does all the same before it raises CancelledError.
         Raises: whatever the recorder raises, now or for what was posted before.
         """
+        self.note(*events)
+        mine = self._noted_count
         cancelled: asyncio.CancelledError | None = None
-        flush = self._flush
-        while flush is not None and self._is_flushing and not flush.done():
+        # One at a time: of two on their way the ledger might refuse the earlier alone.
+        while self._writing is not None:
             try:
-                await asyncio.wait([flush])  # no event overtakes an earlier one
+                await asyncio.wait([self._writing])
             except asyncio.CancelledError as exc:
                 cancelled = exc
-        await self._record(*events)
+        if self._failure is not None:
+            raise self._failure  # a record with a gap must not go on
+        if self._taken_count < mine:
+            await self._record()
         if cancelled is not None:
             raise cancelled
 
@@ -64,25 +74,23 @@ class Journal:
 
     async def _commit_soon(self) -> None:
         await asyncio.sleep(0)
-        self._is_flushing = True
-        await self._record()
+        await self.commit()
 
     def _end_flush(self, flush: asyncio.Task[None]) -> None:
-        self._flush, self._is_flushing = None, False
+        self._flush = None
         if flush.cancelled():
             return
         flush.exception()  # kept in `_failure`; seen here
         if self._is_due and self._failure is None:
             self._begin_flush()  # for what was posted meanwhile
 
-    async def _record(self, *events: Event) -> None:
-        if self._failure is not None:
-            raise self._failure  # a record with a gap must not go on
-        batch = (*self._noted, *events)
+    async def _record(self) -> None:
+        """Record everything noted, while nothing else is being recorded."""
+        batch = tuple(self._noted)
         self._noted.clear()
+        self._taken_count = self._noted_count
         self._is_due = False
-        if not batch:
-            return
+        self._writing = asyncio.get_running_loop().create_future()
         cancelled: asyncio.CancelledError | None = None
         try:
             await self._recorder.record(*batch)
@@ -91,6 +99,9 @@ class Journal:
         except Exception as exc:
             self._failure = exc
             raise
+        finally:
+            self._writing.set_result(None)
+            self._writing = None
         for event in batch:
             self._progress.event(event)
         if cancelled is not None:

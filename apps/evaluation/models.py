@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 
 from django.db import models
+from django.utils.translation import gettext_noop as _
 
 from apps.accounts.models import Team, User
 from apps.audit.models import BackgroundJob
@@ -108,11 +109,11 @@ class StoredTask(models.Model):
 class EvaluationOutcome(models.TextChoices):
     """How an evaluation ended."""
 
-    COMPLETED = "completed", "Completed"
+    COMPLETED = "completed", _("Completed")
     """Every system has answered, or failed on, every task."""
-    CANCELLED = "cancelled", "Cancelled"
-    BUDGET = "budget", "Cost limit reached"
-    FAILED = "failed", "Failed"
+    CANCELLED = "cancelled", _("Cancelled")
+    BUDGET = "budget", _("Cost limit reached")
+    FAILED = "failed", _("Failed")
     """It could not go on; `error` says why."""
 
 
@@ -164,14 +165,14 @@ class Evaluation(BackgroundJob):
 class ResultState(models.TextChoices):
     """Where one task of one system stands."""
 
-    WAITING = "waiting", "Waiting"
-    STARTED = "started", "Started"
+    WAITING = "waiting", _("Waiting")
+    STARTED = "started", _("Started")
     """Its run may be on record."""
-    GRADING = "grading", "Being graded"
+    GRADING = "grading", _("Being graded")
     """Its run has an answer, which a model judges."""
-    RIGHT = "right", "Right"
-    WRONG = "wrong", "Wrong"
-    FAILED = "failed", "Failed"
+    RIGHT = "right", _("Right")
+    WRONG = "wrong", _("Wrong")
+    FAILED = "failed", _("Failed")
     """Its run ended without an answer; `cause` says why."""
 
 

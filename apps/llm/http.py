@@ -428,9 +428,9 @@ def _url(text: str) -> str:
 
 def _connection_error(name: str, cause: BaseException | None) -> LlmError:
     if isinstance(cause, aiohttp.ConnectionTimeoutError):
-        return ConnectFailed(f"{name!r}: no connection in time")
+        return ConnectFailed(f"no connection to {name!r} in time")
     if isinstance(cause, aiohttp.ClientConnectorError):
-        return ConnectFailed(f"{name!r}: no connection: {_why_no_connection(cause)}")
+        return ConnectFailed(f"no connection to {name!r}: {_why_no_connection(cause)}")
     return Incomplete(f"{name!r}: closed the connection without an answer")
 
 

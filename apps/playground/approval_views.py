@@ -10,6 +10,7 @@ import orjson
 from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.models import Permission
@@ -34,7 +35,7 @@ from apps.runs.selectors import access_run
 from apps.web.team_access import TeamRequest, choose_team, page, team_view
 
 SETTLED_SHOWN = 20
-PRESENT_PLAN = "Below is the plan as it stands now."
+PRESENT_PLAN = gettext_noop("Below is the plan as it stands now.")
 UNREADABLE = "the plan could not be read; reload the page and try again"
 
 
@@ -67,7 +68,8 @@ def approval_page(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     try:
         pending = pending_plan(request.team.id, run.id)
     except NotFound:
-        messages.info(request, "No plan of this run waits for an approval any more.")
+        told = gettext("No plan of this run waits for an approval any more.")
+        messages.info(request, told)
         return redirect("playground:run_detail", run.id)
     return _approval_page(request, pending)
 
@@ -87,7 +89,7 @@ def approval_link(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     if fault not in (ALTERED, OTHER_PERSON):
         choose_team(request, approval.team_id)
     if fault and approval.settled_at is None:
-        messages.warning(request, f"{fault} {PRESENT_PLAN}")
+        messages.warning(request, f"{gettext(fault)} {gettext(PRESENT_PLAN)}")
     return redirect("playground:run_approval", run_id)
 
 
@@ -139,7 +141,7 @@ def _decide(request: TeamRequest, pending: PendingPlan) -> str:
             principal=request.principal,
             reason=request.POST.get("reason", ""),
         )
-        return "The plan is refused. The run ends."
+        return gettext("The plan is refused. The run ends.")
     approval = plan_approve(
         pending=pending,
         plan_digest=digest,
@@ -151,8 +153,10 @@ def _decide(request: TeamRequest, pending: PendingPlan) -> str:
 
 def _approved(approval: PlanApproval) -> str:
     if approval.state == "waiting":
-        return "You have approved the plan. It needs the approval of one more person."
-    return "The plan is approved. The run goes on."
+        return gettext(
+            "You have approved the plan. It needs the approval of one more person."
+        )
+    return gettext("The plan is approved. The run goes on.")
 
 
 def _approval_page(

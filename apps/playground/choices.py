@@ -6,10 +6,15 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from django.db.models import Q
+from django.utils.translation import gettext, gettext_noop
+
+from apps.accounts.principal import Principal
 from apps.accounts.selectors import api_key_list, member_list
 from apps.playground.run_lists.filters import FilterChoices
 from apps.pools.models import Pool, Tier, TierName, WorkerKind
 from apps.pools.selectors import pool_list, worker_list
+from apps.presets.selectors import preset_list
 from apps.runs.planning.model_resolver import direct_model
 from apps.runs.selectors import family_names, run_list
 from apps.runs.types import RunFilters
@@ -18,8 +23,12 @@ from apps.web.run_addresses import id_of
 RECENT_RUNS = 500
 """Enough to meet each model a team uses; the filter stays quick in a long history."""
 EXPLANATIONS = {
-    TierName.MINI.value: "One worker, picked for the prompt. Quick and cheap.",
-    TierName.ULTRA.value: "A plan of several steps; independent ones run in parallel.",
+    TierName.MINI.value: gettext_noop(
+        "One worker, picked for the prompt. Quick and cheap."
+    ),
+    TierName.ULTRA.value: gettext_noop(
+        "A plan of several steps; independent ones run in parallel."
+    ),
 }
 
 
@@ -92,8 +101,9 @@ def recent_models(team_id: uuid.UUID) -> list[str]:
     return sorted(set(runs.values_list("model", flat=True)[:RECENT_RUNS]))
 
 
-def filter_choices(team_id: uuid.UUID, given: Mapping[str, str]) -> FilterChoices:
+def filter_choices(principal: Principal, given: Mapping[str, str]) -> FilterChoices:
     """Return what the list of runs can be filtered by; names of what is given."""
+    team_id = principal.team_id
     workers = worker_list(team_id).prefetch_related(None)
     keys: dict[str, str] = {}
     if (key_id := id_of(given.get("key", ""))) is not None:
@@ -107,9 +117,17 @@ def filter_choices(team_id: uuid.UUID, given: Mapping[str, str]) -> FilterChoice
         models=recent_models(team_id),
         workers=list(workers.values_list("name", flat=True)),
         families=family_names(team_id),
+        presets=_preset_names(principal, given.get("preset", "")),
         keys=keys,
         members=members,
     )
+
+
+def _preset_names(principal: Principal, chosen: str) -> dict[str, str]:
+    """Return the names of presets by their ids: the usual ones, and the chosen one."""
+    rows = preset_list(principal, is_archived=None)
+    wanted = Q(is_archived=False) | Q(id=id_of(chosen))
+    return {str(row.id): row.name for row in rows.filter(wanted)}
 
 
 def _pool(pool: Pool) -> PoolChoice:
@@ -133,7 +151,7 @@ def _pool(pool: Pool) -> PoolChoice:
 def _tier(tier: Tier) -> TierChoice:
     return TierChoice(
         name=tier.name,
-        explanation=EXPLANATIONS[tier.name],
+        explanation=gettext(EXPLANATIONS[tier.name]),
         max_steps=tier.max_steps,
         max_rounds=tier.max_rounds,
         wall_time_s=tier.wall_time_s,

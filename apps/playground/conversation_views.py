@@ -21,8 +21,9 @@ from apps.accounts.rights import RUN
 from apps.budgets.rate_limits import Admission
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.selectors import (
+    UNNAMED,
     ShownTurn,
-    conversation_list,
+    conversation_search,
     conversations_of_run,
     folder_list,
     shown_turns,
@@ -64,7 +65,7 @@ from apps.playground.composing.presets import (
 from apps.playground.composing.settings import settings_in
 from apps.playground.forms import RunForm
 from apps.playground.run_page import RunBody, compose, failed_worker, pace_of
-from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES, Sample
+from apps.playground.samples import Sample, samples_shown
 from apps.playground.sharing.views import may_share
 from apps.pools.models import TierName
 from apps.runs.admission import ordered_by, run_admit
@@ -83,8 +84,9 @@ from apps.web.team_access import TeamRequest, page, team_view
 
 EARLIER_SHOWN = 20
 """Turns before the last one; a link shows those before them."""
-LISTED = 100
-"""Conversations in the list at the side; the search finds the others."""
+LISTED, MOST_LISTED = 100, 1_000
+"""Conversations in the list at the side: at first, and when all are asked for. The
+search finds the others."""
 TIERS = frozenset(TierName.values)
 """What is shown to a team without a pool."""
 
@@ -248,12 +250,14 @@ def _page(
     if used := preset_asked(request, pools):
         chosen = settings_with(chosen, used, pools)
         prompt = used.opened.content.prompt
-    samples = SIMULATED_SAMPLES if _is_simulated(pools) else SAMPLES
+    is_simulated = _is_simulated(pools)
+    samples = samples_shown(is_simulated=is_simulated)
     query = request.GET.get("query", "")[:200]
-    listed = list(
-        conversation_list(request.team.id, request.actor, query=query)[:LISTED]
-    )
+    search = conversation_search(request.team.id, request.actor, query=query)
+    most = MOST_LISTED if "chats" in request.GET else LISTED
+    listed = list(search.found[: most + 1])
     titles = titles_of([*listed, *([conversation] if conversation else [])])
+    titles = {i: gettext(t) if t == UNNAMED else t for i, t in titles.items()}
     context = {
         "section": "playground",
         "pools": pools,
@@ -266,7 +270,7 @@ def _page(
         "chosen": chosen,
         "used": used,
         "samples": samples,
-        "is_simulated": samples is SIMULATED_SAMPLES,
+        "is_simulated": is_simulated,
         "languages": ("curl", "python", "javascript"),
         "prompt": prompt or ("" if source else _sample(request, samples)),
         "body": body,
@@ -275,7 +279,10 @@ def _page(
         "conversation": conversation,
         "may_share": conversation is not None and may_share(request),
         "title": titles[conversation.id] if conversation else "",
-        "listed": [(each, titles[each.id]) for each in listed],
+        "listed": [(each, titles[each.id]) for each in listed[:most]],
+        "has_more_chats": len(listed) > most,
+        "most_listed": MOST_LISTED if "chats" in request.GET else None,
+        "chat_gaps": search.runs.sentences if search.runs else [],
         "folders": folder_list(request.team.id, request.actor),
         "query": query,
         **more,

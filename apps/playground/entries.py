@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 import orjson
+from django.utils.translation import gettext
 
 from apps.audit.selectors import PAGE, entry_list, with_previous_hashes
 from apps.audit.types import EntryView
@@ -31,8 +32,8 @@ class EntryRow:
     previous_hash: str
     anchor: str
     """Id of the card the entry belongs to."""
-    place: str
-    """What that card is called."""
+    way: str
+    """The words of the link to that card."""
 
 
 def entry_rows(team_id: uuid.UUID, entries: list[EntryView]) -> list[EntryRow]:
@@ -52,7 +53,7 @@ def entry_rows(team_id: uuid.UUID, entries: list[EntryView]) -> list[EntryRow]:
             hash=entry.hash,
             previous_hash=entry.previous_hash or "",
             anchor=_anchor(entry),
-            place=_place(entry),
+            way=_way(entry),
         )
         for entry in with_previous_hashes(team_id, entries)
     ]
@@ -80,15 +81,14 @@ def _words(value: Any) -> str:
     )
 
 
-def _place(entry: EntryView) -> str:
+def _way(entry: EntryView) -> str:
     kind = entry.action.partition(".")[0]
     if kind == "step":
-        return f"step {entry.data['step'] + 1}"
-    return (
-        f"the plan of round {entry.data['round'] + 1}"
-        if kind == "plan"
-        else "the summary"
-    )
+        return gettext("Go to step {number}").format(number=entry.data["step"] + 1)
+    if kind == "plan":
+        number = entry.data["round"] + 1
+        return gettext("Go to the plan of round {number}").format(number=number)
+    return gettext("Go to the summary")
 
 
 def _anchor(entry: EntryView) -> str:

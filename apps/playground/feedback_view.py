@@ -7,6 +7,7 @@ import uuid
 from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from apps.accounts.rights import RATE
@@ -39,11 +40,11 @@ def _change(request: TeamRequest, run: Run) -> str:
     """Make the change; return what was done."""
     if "withdraw" in request.POST:
         feedback_withdraw(run=run, actor=request.actor)
-        return "Your rating is taken back."
+        return gettext("Your rating is taken back.")
     feedback_give(
         run=run,
         rating=request.POST.get("rating", ""),
         comment=request.POST.get("comment", ""),
         actor=request.actor,
     )
-    return "Thank you: your rating is recorded."
+    return gettext("Thank you: your rating is recorded.")

@@ -9,6 +9,7 @@ from django import forms
 from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.rights import RUN
@@ -23,20 +24,19 @@ from apps.runs.records.round_view import StepView
 from apps.runs.records.run_view import RunView
 from apps.runs.selectors import access_run, run_view
 from apps.runs.services import run_fork
-from apps.web.languages import EnglishForm
 from apps.web.team_access import TeamRequest, page, team_view
 
 MAX_TEXT = 200_000
 RUN_AGAIN, USE_ANSWER = "run", "answer"
 
 
-class ForkForm(EnglishForm):
+class ForkForm(forms.Form):
     """What changes in one step."""
 
     mode = forms.ChoiceField(
         choices=[
-            (RUN_AGAIN, "Run this step again"),
-            (USE_ANSWER, "Use an answer of yours"),
+            (RUN_AGAIN, gettext_lazy("Run this step again")),
+            (USE_ANSWER, gettext_lazy("Use an answer of yours")),
         ],
         widget=forms.RadioSelect,
         initial=RUN_AGAIN,
@@ -66,7 +66,11 @@ class ForkForm(EnglishForm):
         given = super().clean() or {}
         needed = "answer" if given.get("mode") == USE_ANSWER else "subtask"
         if not given.get(needed, "").strip() and needed not in self.errors:
-            self.add_error(needed, f"Write the {needed}.")
+            missing = {
+                "answer": gettext("Write the answer."),
+                "subtask": gettext("Write the subtask."),
+            }
+            self.add_error(needed, missing[needed])
         return given
 
     def edit(self, step: StepView) -> StepEdit:

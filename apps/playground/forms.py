@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.utils.translation import gettext, gettext_lazy
 
 from apps.playground.choices import PoolChoice, direct_models
 from apps.playground.composing.settings import SettingsForm
@@ -18,7 +19,7 @@ class RunForm(SettingsForm):
     """A prompt, its settings, and who shall work on it."""
 
     prompt = forms.CharField(
-        strip=False, error_messages={"required": "Write a prompt."}
+        strip=False, error_messages={"required": gettext_lazy("Write a prompt.")}
     )
     tier = forms.ChoiceField(choices=TierName.choices, required=False)
     pool = forms.ChoiceField(required=False)
@@ -38,12 +39,14 @@ class RunForm(SettingsForm):
         """Refuse blank prompts and ones longer than the site allows."""
         prompt: str = self.cleaned_data["prompt"].replace("\r\n", "\n")
         if not prompt.strip():
-            raise forms.ValidationError("Write a prompt.")
+            raise forms.ValidationError(gettext("Write a prompt."))
         length, limit = len(prompt.encode()), settings.MAX_PROMPT_BYTES
         if length > limit:
             found = size(length, rounds_up=True)
             raise forms.ValidationError(
-                f"The prompt is too long: {found} (limit {size(limit)})."
+                gettext("The prompt is too long: {length} (limit {limit}).").format(
+                    length=found, limit=size(limit)
+                )
             )
         return prompt
 
@@ -69,8 +72,10 @@ def _worker_field(pools: Sequence[PoolChoice], *, required: bool) -> forms.Choic
         choices=[(model, model) for model in direct_models(pools)],
         required=required,
         error_messages={
-            "required": "Choose a worker.",
-            "invalid_choice": "This team's pools have no worker “%(value)s”.",
+            "required": gettext_lazy("Choose a worker."),
+            "invalid_choice": gettext_lazy(
+                "This team's pools have no worker “%(value)s”."
+            ),
         },
     )
 

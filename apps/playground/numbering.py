@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from django.utils.translation import gettext
+
 from apps.runs.records.round_view import RoundView
 
 _LIST = re.compile(r'model_id["\']?\s*[:=]\s*\[([^\]]{0,2000})\]')
@@ -40,10 +42,14 @@ def agents_of(round_: RoundView, access: Sequence[int]) -> Legend:
     """Return the steps that the agents in a step's prompt stand for."""
     steps = {step.index: step for step in round_.steps}
     return [
-        (f"agent {index}", f"step {index + 1}, {steps[index].worker}")
+        (f"agent {index}", _step_words(index + 1, steps[index].worker))
         for index in access
         if index in steps
     ]
+
+
+def _step_words(number: int, worker: str) -> str:
+    return gettext("step {number}, {worker}").format(number=number, worker=worker)
 
 
 def _numbers(output: str) -> list[int]:

@@ -9,6 +9,7 @@ import uuid
 
 from django.http import HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.core.errors import InvalidInput, NotFound
@@ -44,7 +45,7 @@ def plan_context(
     found = next((r for r in run_view(run).rounds if r.index == round), None)
     if found is None:
         raise NotFound(f"this run has no round {round + 1}")
-    title = f"Conductor, round {found.number}"
+    title = gettext("Conductor, round {number}").format(number=found.number)
     legend = models_of(found)
     return _context_page(request, run, title, f"plan-{round}", found.calls, legend)
 
@@ -60,7 +61,7 @@ def step_context(
     found = next((s for s in story.steps if (s.round, s.index) == (round, step)), None)
     if found is None:
         raise NotFound(f"this run has no step {step + 1} in round {round + 1}")
-    title = f"Step {found.number}, {found.worker}"
+    title = _step_title(found)
     plan = next(each for each in story.rounds if each.index == round)
     legend = agents_of(plan, found.access)
     anchor = f"step-{found.key}"
@@ -83,7 +84,7 @@ def run_text(request: TeamRequest, run_id: uuid.UUID, part: str) -> HttpResponse
         "part": part,
         "title": title,
         "anchor": anchor,
-        "text": draw_on_request(text),
+        "text": draw_on_request(text, f"{part}-{run.id}"),
         "source": f"{anchor}-source",
         "original": text,
     }
@@ -120,13 +121,19 @@ def _grown(text: str) -> dict[str, object]:
 
 def _texts(story: RunView) -> dict[str, tuple[str, str]]:
     """Return the texts that models wrote in a run, with titles, by their parts."""
-    texts = {ANSWER: ("Answer", story.answer or "")}
+    texts = {ANSWER: (gettext("Answer"), story.answer or "")}
     for round_ in story.rounds:
-        title = f"Conductor, round {round_.number}: reasoning"
+        words = gettext("Conductor, round {number}: reasoning")
+        title = words.format(number=round_.number)
         texts[f"plan-{round_.key}"] = (title, round_.reasoning)
     for step in story.steps:
-        texts[f"step-{step.key}"] = (f"Step {step.number}, {step.worker}", step.text)
+        texts[f"step-{step.key}"] = (_step_title(step), step.text)
     return texts
+
+
+def _step_title(step: StepView) -> str:
+    words = gettext("Step {number}, {worker}")
+    return words.format(number=step.number, worker=step.worker)
 
 
 def _context_page(

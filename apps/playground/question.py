@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from django.utils.translation import gettext
 
 from apps.playground.composing.settings import ComposerSettings, settings_recorded
 from apps.playground.message_view import shown_images
@@ -31,7 +32,7 @@ class Question:
     tools: tuple[str, ...]
     """Names of the caller's tools."""
     form: str
-    """What form the answer was to have; empty: any."""
+    """What form the answer was to have, as a sentence; empty: any."""
     settings: ComposerSettings
     """System prompt, temperature and limits."""
     delivery: str
@@ -53,9 +54,10 @@ def question_of(recorded: str) -> Question:
 
 
 def _form(response_format: Mapping[str, Any]) -> str:
-    """Return what form the answer was to have; empty: any."""
+    """Return what form the answer was to have, as a sentence; empty: any."""
     if response_format.get("type") == "json_object":
-        return "a JSON object"
+        return gettext("The answer was to be a JSON object")
     if named := response_format.get("json_schema"):
-        return f"JSON by the schema “{named.get('name', '')}”"
+        words = gettext("The answer was to be JSON by the schema “{name}”")
+        return words.format(name=named.get("name", ""))
     return ""

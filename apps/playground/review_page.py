@@ -9,6 +9,7 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from apps.governance.models import ReviewItem, Verdict
 from apps.governance.reviews.rules import Criterion, ReviewDocument
@@ -125,10 +126,10 @@ def questions_of(
     ]
     chosen = given.get("verdict", "")
     verdicts = tuple(
-        Choice(str(value), str(label), value == chosen)
+        Choice(str(value), gettext(label), value == chosen)
         for value, label in Verdict.choices
     )
-    return [*found, ReviewQuestion("verdict", "Verdict", verdicts)]
+    return [*found, ReviewQuestion("verdict", gettext("Verdict"), verdicts)]
 
 
 def scores_of(rules: ReviewDocument, given: Mapping[str, str]) -> dict[str, int | str]:
@@ -163,7 +164,7 @@ def _exchanges(run_id: uuid.UUID, story: RunView) -> Iterator[CallGroup]:
         yield CallGroup(
             f"plan-{round_.index}",
             name,
-            f"Conductor, round {round_.number}",
+            gettext("Conductor, round {number}").format(number=round_.number),
             round_.calls[-1].state if round_.calls else "",
             reverse("playground:plan_context", args=[run_id, round_.index]),
             tuple(round_.calls),
@@ -173,7 +174,9 @@ def _exchanges(run_id: uuid.UUID, story: RunView) -> Iterator[CallGroup]:
             yield CallGroup(
                 f"step-{step.key}",
                 f"{step.number}. {step.worker}",
-                f"Step {step.number}, {step.worker}",
+                gettext("Step {number}, {worker}").format(
+                    number=step.number, worker=step.worker
+                ),
                 step.shown_state,
                 reverse(
                     "playground:step_context", args=[run_id, step.round, step.index]
@@ -189,7 +192,7 @@ def _criterion(
     field = _field(number)
     chosen = given.get(field, "")
     choices = tuple(
-        Choice(str(value), str(value).capitalize(), str(value) == chosen)
+        Choice(str(value), gettext(str(value).capitalize()), str(value) == chosen)
         for value in criterion.choices
     )
     return ReviewQuestion(field, criterion.name, choices)

@@ -13,12 +13,20 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.models import Permission
 from apps.accounts.rights import ASK_REVIEW, MANAGE_EVALUATIONS, REVIEW_RUNS
 from apps.accounts.selectors import role_allows
-from apps.core.errors import Conflict, InvalidFields, InvalidInput, NotAllowed
+from apps.core.errors import (
+    ConductorError,
+    Conflict,
+    InvalidFields,
+    InvalidInput,
+    NotAllowed,
+)
 from apps.evaluation.suites.reviewed import suite_add_reviewed
 from apps.governance.models import ReviewItem, ReviewReason
 from apps.governance.reviews.reads import (
@@ -65,6 +73,12 @@ from apps.web.middleware import wants_json
 from apps.web.team_access import TeamRequest, page, team_view
 
 PAGE_NUMBER = re.compile("[1-9][0-9]{0,4}")
+OBSTACLES = (
+    _("This run has been reviewed; queue it again to change that."),
+    _("This run is your own, so somebody else must review it."),
+    _("You were the first reviewer; the second is somebody else."),
+)
+"""Why a review cannot be reserved, as `review_obstacle` says it in English."""
 
 
 @require_GET
@@ -139,7 +153,7 @@ def review_reservation(request: TeamRequest, review_id: uuid.UUID) -> HttpRespon
             request,
             item,
             lambda: review_release(item=item, principal=request.principal),
-            "The review is free for others.",
+            gettext("The review is free for others."),
         )
     if wants_json(request):  # the page renews it while it is open
         review_reserve(item=item, principal=request.principal)
@@ -171,12 +185,15 @@ def review_verdict(request: TeamRequest, review_id: uuid.UUID) -> HttpResponseBa
     except (Conflict, NotAllowed) as error:
         messages.error(request, _sentence(error.message))
         return _back(request, item)
-    done = f"Recorded: {review.get_verdict_display()}."
+    verdict = gettext(review.get_verdict_display())
+    done = gettext("Recorded: {verdict}.").format(verdict=verdict)
     following = next_review(request.team.id, request.user.id)
     if following is None:
-        messages.success(request, f"{done} Nothing else waits for you.")
+        messages.success(
+            request, " ".join((done, gettext("Nothing else waits for you.")))
+        )
         return redirect("playground:review_list")
-    messages.success(request, f"{done} This is the next run.")
+    messages.success(request, " ".join((done, gettext("This is the next run."))))
     return _back(request, following)
 
 
@@ -191,7 +208,7 @@ def review_again(request: TeamRequest, review_id: uuid.UUID) -> HttpResponseBase
         request,
         item,
         lambda: review_requeue(item=item, principal=request.principal, reason=reason),
-        "The run is in the queue again.",
+        gettext("The run is in the queue again."),
     )
 
 
@@ -206,7 +223,7 @@ def review_remark(request: TeamRequest, review_id: uuid.UUID) -> HttpResponseBas
         request,
         item,
         lambda: review_comment(item=item, principal=request.principal, text=text),
-        "Your comment is recorded.",
+        gettext("Your comment is recorded."),
     )
 
 
@@ -221,7 +238,7 @@ def run_review(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     except Conflict as error:
         messages.error(request, _sentence(error.message))
     else:
-        messages.success(request, "The run is in the review queue.")
+        messages.success(request, gettext("The run is in the review queue."))
     return redirect("playground:run_detail", run.id)
 
 
@@ -248,7 +265,7 @@ def _page(
         "feedback": feedback_list(request.team.id, run.id),
         "exchanges": exchanges,
         "call": chosen_exchange(exchanges, call, body.story),
-        "obstacle": _sentence(obstacle.message) if obstacle else "",
+        "obstacle": _obstacle_words(item, obstacle) if obstacle else "",
         "is_mine": not obstacle and item.is_held_by(request.user.id, now),
         "questions": questions_of(rules, given or {}),
         "reason": (given or {}).get("reason", ""),
@@ -281,11 +298,11 @@ def _queue(request: TeamRequest, chosen: ReviewItem | None) -> dict[str, Any]:
         "listed": LISTED,
         "filter": wanted,
         "states": (
-            ("", "Waiting"),
-            ("mine", "Mine"),
-            ("reviewed", "Reviewed"),
-            ("tasks", "Tasks"),
-            ("all", "All"),
+            ("", _("Waiting")),
+            ("mine", _("Mine")),
+            ("reviewed", _("Reviewed")),
+            ("tasks", _("Tasks")),
+            ("all", _("All")),
         ),
         "all_reasons": ReviewReason.choices,
     }
@@ -329,6 +346,16 @@ def _back(request: TeamRequest, item: ReviewItem) -> HttpResponse:
 
 def _faults(error: InvalidFields) -> dict[str, str]:
     return {name: _sentence(each[0]) for name, each in error.fields.items()}
+
+
+def _obstacle_words(item: ReviewItem, obstacle: ConductorError) -> str:
+    """Return why a review cannot be reserved, in the language of the page."""
+    said = _sentence(obstacle.message)
+    if said in OBSTACLES or item.reserved_until is None:
+        return gettext(said)
+    words = gettext("%(name)s has reserved this review until %(time)s UTC.")
+    end = f"{item.reserved_until:%H:%M}"
+    return _sentence(words % {"name": item.reserved_name, "time": end})
 
 
 def _sentence(message: str) -> str:

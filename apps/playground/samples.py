@@ -1,8 +1,11 @@
-"""Prompts to try first. Each shows another kind of plan."""
+"""Prompts to try first, in the language of the page. Each shows a kind of plan."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,29 +16,45 @@ class Sample:
     prompt: str
 
 
-SAMPLES = (
-    Sample("A sum", "What is 17 × 23 + 4? Show the steps and check the result."),
-    Sample(
-        "Compare and recommend",
-        "Compare PostgreSQL and SQLite for an internal tool used by a team of ten. "
-        "Weigh operations, backups and concurrent writes, then recommend one.",
+_SAMPLES = (
+    (
+        _("A sum"),
+        _("What is 17 × 23 + 4? Show the steps and check the result."),
     ),
-    Sample(
-        "Code with tests",
-        "Write a Python function that merges overlapping intervals, then test it "
-        "against the edge cases.",
+    (
+        _("Compare and recommend"),
+        _(
+            "Compare PostgreSQL and SQLite for an internal tool used by a team of ten. "
+            "Weigh operations, backups and concurrent writes, then recommend one."
+        ),
     ),
-    Sample(
-        "Review a draft",
-        "Draft a short incident report for a 20-minute outage of the login page, then "
-        "have it reviewed for blame and unclear wording, and give the final text.",
+    (
+        _("Code with tests"),
+        _(
+            "Write a Python function that merges overlapping intervals, then test it "
+            "against the edge cases."
+        ),
+    ),
+    (
+        _("Review a draft"),
+        _(
+            "Draft a short incident report for a 20-minute outage of the login page, "
+            "then have it reviewed for blame and unclear wording, and give the final "
+            "text."
+        ),
     ),
 )
+_SIMULATED = (
+    (_("A calculation"), "What is 17 * 23 + 4?"),
+    (_("Two questions"), "What is 12*12, and what is the capital of Italy?"),
+    (_("Code"), "Write a Python function that returns the nth Fibonacci number"),
+    (_("A date"), "How many days are between 2024-01-15 and 2024-03-01?"),
+)
+"""What simulated workers can answer, in English only: one plan of each shape."""
 
-SIMULATED_SAMPLES = (
-    Sample("A calculation", "What is 17 * 23 + 4?"),
-    Sample("Two questions", "What is 12*12, and what is the capital of Italy?"),
-    Sample("Code", "Write a Python function that returns the nth Fibonacci number"),
-    Sample("A date", "How many days are between 2024-01-15 and 2024-03-01?"),
-)
-"""What simulated workers can answer: one plan of each shape."""
+
+def samples_shown(*, is_simulated: bool) -> list[Sample]:
+    """Return the prompts for a team whose models are simulated, or not."""
+    if is_simulated:
+        return [Sample(gettext(label), prompt) for label, prompt in _SIMULATED]
+    return [Sample(gettext(label), gettext(prompt)) for label, prompt in _SAMPLES]

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.utils.translation import gettext
+
 from apps.runs.records.round_view import CallView
 from apps.runs.records.run_view import RunView
 
@@ -74,12 +76,16 @@ def lay_out(story: RunView, now: datetime) -> Timeline:
 
 def _calls(story: RunView) -> list[tuple[CallView, str, str]]:
     rows = [
-        (call, "Conductor", f"plan-{round_.index}")
+        (call, gettext("Conductor"), f"plan-{round_.index}")
         for round_ in story.rounds
         for call in round_.calls
     ]
     rows += [
-        (call, f"Vector {call.worker}", f"plan-{round_.index}")
+        (
+            call,
+            gettext("Vector {worker}").format(worker=call.worker),
+            f"plan-{round_.index}",
+        )
         for round_ in story.rounds
         for call in round_.vector_calls
     ]

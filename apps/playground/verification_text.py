@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.utils.translation import gettext, ngettext
+
 from apps.audit.rows import RowReport
 from apps.audit.verify import VerifyReport
 
@@ -23,22 +25,32 @@ def verification_text(report: VerifyReport, rows: RowReport) -> VerificationText
         kind = str(report.fault.kind).replace("_", " ")
         return VerificationText(
             is_intact=False,
-            words=f"Entry #{report.fault.seq} is not what was recorded: {kind}",
+            words=gettext("Entry #{number} is not what was recorded: {fault}").format(
+                number=report.fault.seq, fault=kind
+            ),
             detail=report.fault.detail,
         )
     if not report.entries:
-        return VerificationText(False, "The ledger holds no entry of this run")
+        return VerificationText(False, gettext("The ledger holds no entry of this run"))
     if rows.faults:
         row, column, stored, derived = rows.faults[0]
         return VerificationText(
             is_intact=False,
-            words="The chain is intact, but a row says something else than its entries",
-            detail=f"{row}: {column}: stored {stored}, derived {derived}",
+            words=gettext(
+                "The chain is intact, but a row says something else than its entries"
+            ),
+            detail=gettext("{place}: stored {stored}, derived {derived}").format(
+                place=f"{row}: {column}", stored=stored, derived=derived
+            ),
         )
-    noun = "entry" if report.entries == 1 else "entries"
-    erased = f"{report.erased} erased on record." if report.erased else ""
+    erased = gettext("{number} erased on record.").format(number=report.erased)
+    texts = gettext("{number} texts match their digests.").format(number=report.bodies)
     return VerificationText(
         is_intact=True,
-        words=f"{report.entries} {noun} verified, chain intact",
-        detail=f"{report.bodies} texts match their digests. {erased}".strip(),
+        words=ngettext(
+            "{number} entry verified, chain intact",
+            "{number} entries verified, chain intact",
+            report.entries,
+        ).format(number=report.entries),
+        detail=f"{texts} {erased}" if report.erased else texts,
     )

@@ -14,6 +14,7 @@ from django.http import HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.models import Permission
@@ -62,7 +63,7 @@ from apps.web.team_access import (
     team_view,
 )
 
-LONG_RECORD = (
+LONG_RECORD = gettext_noop(
     "This record is long, so its export is made in the background. "
     "Download it here once it is complete."
 )
@@ -232,7 +233,7 @@ def _exported(
             has_texts=True,
             actor=request.actor,
         )
-        messages.info(request, LONG_RECORD)
+        messages.info(request, gettext(LONG_RECORD))
         return redirect("console:ledger_exports")
     made = bundle_create(team_id=run.team_id, run_id=run.id, actor=request.actor)
     content, kind, ending = part(made)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
+from django.http import HttpRequest
 
 from apps.core.read_only_admin import ReadOnlyAdmin
 from apps.pools.models import Pool, Worker
@@ -28,3 +31,9 @@ class WorkerAdmin(ReadOnlyAdmin):
     list_filter = ("is_enabled", "protocol")
     search_fields = ("name", "model", "base_url", "team__name")
     exclude = ("credential",)
+
+    def get_fields(self, request: HttpRequest, obj: Worker | None = None) -> list[Any]:
+        """Return the fields, those first that say which worker it is."""
+        first = ["name", "team", "kind", "description", "model", "protocol", "base_url"]
+        fields = super().get_fields(request, obj)
+        return [*first, *(name for name in fields if name not in first)]

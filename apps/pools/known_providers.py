@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
+from django.utils.translation import gettext_noop
+
 from apps.pools.base_urls import host_of
 from apps.pools.models import MaxTokensField, Protocol
 from apps.pools.types import KnownProvider
@@ -34,7 +36,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         protocol=Protocol.OPENAI,
         base_url="https://api.openai.com/v1",
         needs_key=True,
-        hint="Keys: platform.openai.com, under API keys.",
+        hint=gettext_noop("Keys: platform.openai.com, under API keys."),
         max_tokens_field=MaxTokensField.MAX_COMPLETION_TOKENS,
         extra_params=_OPENAI,
     ),
@@ -44,7 +46,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         protocol=Protocol.ANTHROPIC,
         base_url="https://api.anthropic.com/v1",
         needs_key=True,
-        hint="Keys: console.anthropic.com.",
+        hint=gettext_noop("Keys: console.anthropic.com."),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
     KnownProvider(
@@ -53,7 +55,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         protocol=Protocol.GEMINI,
         base_url="https://generativelanguage.googleapis.com/v1beta",
         needs_key=True,
-        hint="Keys: aistudio.google.com.",
+        hint=gettext_noop("Keys: aistudio.google.com."),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
     KnownProvider(
@@ -62,7 +64,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         protocol=Protocol.OPENAI,
         base_url="https://api.mistral.ai/v1",
         needs_key=True,
-        hint="Keys: console.mistral.ai.",
+        hint=gettext_noop("Keys: console.mistral.ai."),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
     KnownProvider(
@@ -71,7 +73,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         protocol=Protocol.OPENAI,
         base_url="https://api.groq.com/openai/v1",
         needs_key=True,
-        hint="Keys: console.groq.com.",
+        hint=gettext_noop("Keys: console.groq.com."),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
     KnownProvider(
@@ -80,7 +82,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         protocol=Protocol.OPENAI,
         base_url="https://api.together.xyz/v1",
         needs_key=True,
-        hint="Keys: api.together.ai, under settings.",
+        hint=gettext_noop("Keys: api.together.ai, under settings."),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
     KnownProvider(
@@ -89,7 +91,9 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         protocol=Protocol.OPENAI,
         base_url="https://openrouter.ai/api/v1",
         needs_key=True,
-        hint="Models are called like provider/model. Keys: openrouter.ai/keys.",
+        hint=gettext_noop(
+            "Models are called like provider/model. Keys: openrouter.ai/keys."
+        ),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
         extra_params=_OPENROUTER,
     ),
@@ -99,7 +103,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         protocol=Protocol.OPENAI,
         base_url="https://api.deepseek.com/v1",
         needs_key=True,
-        hint="Keys: platform.deepseek.com.",
+        hint=gettext_noop("Keys: platform.deepseek.com."),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
     KnownProvider(
@@ -108,7 +112,9 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         protocol=Protocol.OPENAI,
         base_url="https://api.fireworks.ai/inference/v1",
         needs_key=True,
-        hint="Models are called like accounts/fireworks/models/… Keys: fireworks.ai.",
+        hint=gettext_noop(
+            "Models are called like accounts/fireworks/models/… Keys: fireworks.ai."
+        ),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
     KnownProvider(
@@ -117,7 +123,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         protocol=Protocol.OPENAI,
         base_url="https://api.x.ai/v1",
         needs_key=True,
-        hint="Keys: console.x.ai.",
+        hint=gettext_noop("Keys: console.x.ai."),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
     KnownProvider(
@@ -126,7 +132,9 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         protocol=Protocol.OPENAI,
         base_url="http://127.0.0.1:8000/v1",
         needs_key=False,
-        hint="The address of “vllm serve”; a key only if it was started with one.",
+        hint=gettext_noop(
+            "The address of “vllm serve”; a key only if it was started with one."
+        ),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
         extra_params=(*_SAMPLING, "chat_template_kwargs", "reasoning_effort"),
     ),
@@ -136,7 +144,9 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         protocol=Protocol.OPENAI,
         base_url="http://127.0.0.1:11434/v1",
         needs_key=False,
-        hint="Models are called as “ollama list” shows them, like qwen3:4b.",
+        hint=gettext_noop(
+            "Models are called as “ollama list” shows them, like qwen3:4b."
+        ),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
 )

@@ -1,8 +1,7 @@
 """Workers, conductors and the pools they make up, as rows.
 
-Secrets are sealed (`credentials.py`); prices are a dated table in micro-dollars, where
-no row means unknown and never zero. Services keep teams from naming each other's rows.
-What is in use is restricted, not protected: it can go only together with its team.
+Secrets are sealed; prices are dated, and no row means unknown, never zero. Services
+keep teams from naming each other's rows. What is in use goes only with its whole team.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from collections.abc import Iterable
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_noop
 
 from apps.accounts.models import Delivery, Team
 from apps.core.ids import new_id
@@ -90,7 +90,7 @@ class MaxTokensField(models.TextChoices):
 class Protocol(models.TextChoices):
     """The wire protocol a model's server speaks."""
 
-    OPENAI = "openai", "OpenAI-compatible"
+    OPENAI = "openai", gettext_noop("OpenAI-compatible")
     """Chat completions, as OpenAI, vLLM, Ollama and most others serve them."""
     ANTHROPIC = "anthropic", "Anthropic"
     """The messages method, as Anthropic serves it."""
@@ -206,9 +206,9 @@ class Worker(ModelEndpoint, DefaultParams):
 class ConductorMode(models.TextChoices):
     """How a conductor model is asked to write its plan."""
 
-    LISTS = "lists", "Three lists"
+    LISTS = "lists", gettext_noop("Three lists")
     """Reasoning, then model_id, subtasks and access_list, as conductors are trained."""
-    JSON_SCHEMA = "json_schema", "JSON schema"
+    JSON_SCHEMA = "json_schema", gettext_noop("JSON schema")
     """Structured output, for general models on servers that support it."""
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django.utils.translation import gettext_noop
+
 from apps.pools.models import Pool, TierName, TierPlanner
 from apps.pools.types import PlanningNotice
 
@@ -28,20 +30,26 @@ def _notices(pool: Pool) -> Iterator[PlanningNotice]:
     elif pool.conductor and set(planners.values()) == {TierPlanner.SINGLE_WORKER}:
         yield PlanningNotice(
             "tiers",
-            f"No tier of this pool uses the conductor {pool.conductor.name}: "
-            f"{pool.fallback.name} answers alone. Offer the ultra tier, or let the "
-            "conductor pick the worker of the mini tier.",
+            gettext_noop(
+                "No tier of this pool uses the conductor %(conductor)s: %(fallback)s "
+                "answers alone. Offer the ultra tier, or let the conductor pick the "
+                "worker of the mini tier."
+            ),
+            {"conductor": pool.conductor.name, "fallback": pool.fallback.name},
         )
 
 
 def _about_ultra(pool: Pool) -> PlanningNotice:
-    who = f"{pool.fallback.name} answers alone"
-    if pool.conductor is None:
-        why = f"because the pool has no conductor: {who}. Choose a conductor."
-    else:
-        why = (
-            f"because it is set to use no plan: {who}. Let the conductor "
-            f"{pool.conductor.name} plan."
-        )
     path = f"tiers.{TierName.ULTRA}.planner"
-    return PlanningNotice(path, f"The ultra tier does not plan, {why}")
+    names = {"fallback": pool.fallback.name}
+    if pool.conductor is None:
+        text = gettext_noop(
+            "The ultra tier does not plan, because the pool has no conductor: "
+            "%(fallback)s answers alone. Choose a conductor."
+        )
+        return PlanningNotice(path, text, names)
+    text = gettext_noop(
+        "The ultra tier does not plan, because it is set to use no plan: %(fallback)s "
+        "answers alone. Let the conductor %(conductor)s plan."
+    )
+    return PlanningNotice(path, text, {**names, "conductor": pool.conductor.name})

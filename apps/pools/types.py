@@ -210,8 +210,14 @@ class PlanningNotice:
 
     path: str
     """The value that would have to change, like `tiers.ultra.planner`."""
-    message: str
-    """What happens instead, why, and what to do, for people."""
+    text: str
+    """What happens instead, why, and what to do, for people; names as `%(…)s`."""
+    names: Mapping[str, str]
+
+    @property
+    def message(self) -> str:
+        """Return the text with its names."""
+        return self.text % self.names
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,18 +318,6 @@ class WorkerHealth:
     latency_ms: int | None
     """Of a usual call, else of the last test; None: there was neither."""
     last_test: TestResult | None
-
-    @property
-    def why(self) -> str:
-        """Return what the state rests on, in words."""
-        if self.state is HealthState.RESTING:
-            return "failed several times in a row; asked again within half a minute"
-        if self.calls:
-            calls = f"{self.calls:,} call{'' if self.calls == 1 else 's'} in a day"
-            return f"{calls}, {self.failures:,} failed"
-        if self.last_test is None:
-            return "never called or tested"
-        return "last test worked" if self.last_test.ok else "last test failed"
 
 
 @dataclass(frozen=True, slots=True)

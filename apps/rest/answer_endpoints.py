@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext_noop as _
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerEndpoints:
@@ -47,12 +49,12 @@ SAMPLE_REQUESTS = (
 ANSWER_ENDPOINTS = (
     AnswerEndpoints(
         ("POST /v1/chat/completions",),
-        "Answers a conversation, whole or streamed.",
+        _("Answers a conversation, whole or streamed."),
         "api",
-        "Chat completions",
+        _("Chat completions"),
     ),
     AnswerEndpoints(
-        ("POST /v1/completions",), "Answers a text.", "api", "Text completions"
+        ("POST /v1/completions",), _("Answers a text."), "api", _("Text completions")
     ),
     AnswerEndpoints(
         (
@@ -63,21 +65,21 @@ ANSWER_ENDPOINTS = (
             "POST /v1/responses/{response_id}/cancel",
             "GET /v1/responses/{response_id}/input_items",
         ),
-        "Answers as OpenAI's Responses API, also in the background.",
+        _("Answers as OpenAI's Responses API, also in the background."),
         "responses",
-        "Responses",
+        _("Responses"),
     ),
     AnswerEndpoints(
         ("POST /v1/messages", "POST /v1/messages/count_tokens"),
-        "Answers as Anthropic's Messages API.",
+        _("Answers as Anthropic's Messages API."),
         "messages",
-        "Messages",
+        _("Messages"),
     ),
     AnswerEndpoints(
         ("POST /v1/embeddings",),
-        "Turns texts into vectors.",
+        _("Turns texts into vectors."),
         "embeddings",
-        "Embeddings",
+        _("Embeddings"),
     ),
     AnswerEndpoints(
         (
@@ -88,14 +90,14 @@ ANSWER_ENDPOINTS = (
             "GET /v1/files/{file_id}",
             "GET /v1/files/{file_id}/content",
         ),
-        "Many requests from one file, in the background.",
+        _("Many requests from one file, in the background."),
         "batches",
-        "Files and batches",
+        _("Files and batches"),
     ),
     AnswerEndpoints(
         ("GET /v1/models", "GET /v1/models/{model_id}"),
-        "The models that a key may use.",
+        _("The models that a key may use."),
         "api",
-        "Models",
+        _("Models"),
     ),
 )

@@ -19,15 +19,22 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.rest.answer_endpoints import ANSWER_ENDPOINTS, SAMPLE_REQUESTS
+from apps.rest.openapi_30 import as_openapi_30
 from apps.rest.views import RestView
 
 
 @cache
 def api_document() -> bytes:
-    """Return the OpenAPI document of the whole API, as JSON."""
+    """Return the OpenAPI 3.1 document of the whole API, as JSON."""
     generator = SchemaGenerator()  # type: ignore[no-untyped-call]
     document = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return orjson.dumps(document)
+
+
+@cache
+def api_document_30() -> bytes:
+    """Return the same document as OpenAPI 3.0, as JSON."""
+    return orjson.dumps(as_openapi_30(orjson.loads(api_document())))
 
 
 @extend_schema(exclude=True)
@@ -43,6 +50,15 @@ class ApiSchema(RestView):
 
 
 @extend_schema(exclude=True)
+class ApiSchema30(ApiSchema):
+    """The same as OpenAPI 3.0, which more tools read."""
+
+    def get(self, request: Request) -> HttpResponse:
+        """Return the document."""
+        return HttpResponse(api_document_30(), content_type="application/json")
+
+
+@extend_schema(exclude=True)
 class ApiDocs(SpectacularSwaggerSplitView):
     """The document as pages to read and try, under the site's strict policy."""
 
@@ -54,7 +70,10 @@ class ApiDocs(SpectacularSwaggerSplitView):
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Return the page, or the script that starts it."""
-        self.url = reverse("rest:schema")
+        # Swagger UI resolves the whole of a 3.1 document again for every operation that
+        # is opened, which keeps the page busy for seconds.
+        # https://github.com/swagger-api/swagger-ui/issues/10250
+        self.url = reverse("rest:schema_30")
         answer: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
         if "script" in request.GET:
             return answer

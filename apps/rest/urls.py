@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path, re_path
 
 from apps.rest import comparison_urls
-from apps.rest.documentation import ApiDocs, ApiSchema
+from apps.rest.documentation import ApiDocs, ApiSchema, ApiSchema30
 from apps.rest.notice_urls import notice_patterns
 from apps.rest.resources import (
     attachments,
@@ -54,6 +54,7 @@ def _deferred(name: str) -> DeferredOperations:
 
 urlpatterns: list[URLPattern] = [
     path("schema/", ApiSchema.as_view(), name="schema"),
+    path("schema/3.0/", ApiSchema30.as_view(), name="schema_30"),
     path("docs/", ApiDocs.as_view(), name="docs"),
     path("me/", me.Me.as_view(), name="me"),
     path("me/membership/", me.MyMembership.as_view(), name="my_membership"),

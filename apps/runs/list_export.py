@@ -49,6 +49,7 @@ COLUMNS = (
     "model",
     "tier",
     "family",
+    "preset_id",
     "pool_name",
     "pool_version",
     "title",
@@ -100,6 +101,7 @@ def run_values(run: Run) -> dict[str, Value]:
     told: dict[str, Value] = {name: getattr(run, name, None) for name in COLUMNS}
     return told | {
         "id": str(run.id),
+        "preset_id": str(run.preset_id) if run.preset_id else None,
         "tags": list(labels.tags),
         "metadata": dict(labels.metadata),
         "created_at": _moment(run.created_at),

@@ -15,6 +15,9 @@ from apps.pools.models import TierName
 from apps.runs.models import NOT_BY_CALLERS, Run
 from apps.runs.records.round_view import FALLBACK
 
+TIER_PLANNERS = ("language_model", "light", "light_cascade", "approver", "delegated")
+"""What plans a run in the name of its tier, a plan changed by people included."""
+
 
 class MissingPlan(StrEnum):
     """Why there was no plan."""

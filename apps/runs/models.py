@@ -143,6 +143,10 @@ class Run(models.Model):
     """The A/B test that the run belongs to."""
     ab_arm = models.CharField(max_length=1, db_default="")
     """a or b; empty: it is in no A/B test."""
+    # No foreign key: presets are of an app above this one, and may be deleted.
+    preset_id = models.UUIDField(null=True)
+    """What the prompt was made with. NULL: no preset, or the run is older than this
+    column."""
     created_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
     tier = models.CharField(max_length=10, db_default="")
@@ -212,6 +216,12 @@ class Run(models.Model):
             models.Index(fields=["team", "tier", "id"], name="run_by_tier"),
             models.Index(fields=["team", "planner", "id"], name="run_by_planner"),
             models.Index(fields=["team", "family", "id"], name="run_by_family"),
+            # The same list, filtered by preset; other runs are not in it.
+            models.Index(
+                fields=["team", "preset_id", "id"],
+                name="run_by_preset",
+                condition=models.Q(preset_id__isnull=False),
+            ),
             # Few rows, whatever the table holds: for the sweep of leases.
             models.Index(
                 fields=["owner_id"],
@@ -315,12 +325,12 @@ class Step(models.Model):
 class ApprovalState(models.TextChoices):
     """Where a plan stands that people must approve."""
 
-    WAITING = "waiting", "Waiting"
-    APPROVED = "approved", "Approved"
-    REFUSED = "refused", "Refused"
-    EXPIRED = "expired", "Expired"
+    WAITING = "waiting", _("Waiting")
+    APPROVED = "approved", _("Approved")
+    REFUSED = "refused", _("Refused")
+    EXPIRED = "expired", _("Expired")
     """Nobody decided in time."""
-    WITHDRAWN = "withdrawn", "Withdrawn"
+    WITHDRAWN = "withdrawn", _("Withdrawn")
     """The run ended before anyone decided."""
 
 

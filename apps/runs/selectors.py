@@ -29,6 +29,7 @@ from apps.runs.coordination.suspensions import (
 )
 from apps.runs.execution.executor import is_resting
 from apps.runs.labels import label_read, labels_named, labels_of, with_labels
+from apps.runs.missing_plan import TIER_PLANNERS
 from apps.runs.models import PlanApproval, Run, RunState, Step
 from apps.runs.planning.cost_estimates import price_range
 from apps.runs.planning.families import family_names
@@ -122,8 +123,6 @@ __all__ = [
     "worker_calls",
     "worker_healths",
 ]
-TIER_PLANNERS = ("language_model", "light", "light_cascade", "approver", "delegated")
-"""What plans a run in the name of its tier, a plan changed by people included."""
 PAST_RUNS = 200
 """The latest runs of a model that an estimate looks at."""
 ENOUGH_PAST_RUNS = 5

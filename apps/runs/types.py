@@ -16,6 +16,9 @@ from apps.engine.usage import Cost, Usage
 from apps.planners.fixed import FixedPlanner
 from apps.runs.label_types import Label
 from apps.runs.preset_use import PresetUse as PresetUse
+from apps.runs.usage_rows import NO_KEY as NO_KEY
+from apps.runs.usage_rows import NOBODY as NOBODY
+from apps.runs.usage_rows import PLANNING as PLANNING
 from apps.runs.usage_rows import UsageGroup as UsageGroup
 from apps.runs.usage_rows import UsageRow as UsageRow
 from apps.runs.usage_rows import WorkerCalls as WorkerCalls
@@ -433,6 +436,8 @@ class RunFilters:
     """Empty: no plan was made. None: whatever it is, as for the next ones."""
     family: str | None = None
     """Empty: those without one."""
+    preset_id: uuid.UUID | None = None
+    """What made the prompt."""
     shape: str | None = None
     """`records.plan_shapes.Shape.key` of the newest plan; empty: there was no plan."""
     worker: str = ""

@@ -6,7 +6,15 @@ import uuid
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from django.utils.translation import gettext_noop
+
 UsageGroup = Literal["day", "worker", "member", "key"]
+
+
+PLANNING = gettext_noop("Planning and interrupted calls")
+NOBODY = gettext_noop("A former member")
+NO_KEY = gettext_noop("Without a key")
+"""Labels of usage, with the two above, that name no worker, member or key."""
 
 
 @dataclass(frozen=True, slots=True)

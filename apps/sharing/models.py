@@ -6,8 +6,6 @@ as other texts are.
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -19,7 +17,6 @@ from apps.core.data_classes import DATA_CLASSES, DEFAULT_CLASS
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
 from apps.runs.models import Run
-from apps.sharing.types import LinkState
 
 NOTE_LENGTH = 200
 LONGEST_DAYS = 365
@@ -72,9 +69,10 @@ class ShareLink(models.Model):
     run = models.ForeignKey(
         Run, models.CASCADE, null=True, related_name="+", db_index=False
     )
-    """The run that is shown. NULL: a conversation is."""
-    turn = models.ForeignKey(Turn, models.CASCADE, null=True, related_name="+")
-    """The last turn that is shown, with those before it. NULL: a run is."""
+    """The run that is shown. NULL: a conversation is, or was."""
+    turn = models.ForeignKey(Turn, models.SET_NULL, null=True, related_name="+")
+    """The last turn that is shown, with those before it. NULL: a run is, or the
+    conversation has been deleted."""
     made_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,
@@ -118,8 +116,7 @@ class ShareLink(models.Model):
         ]
         constraints = [
             models.CheckConstraint(
-                condition=Q(run__isnull=True, turn__isnull=False)
-                | Q(run__isnull=False, turn__isnull=True),
+                condition=Q(run__isnull=True) | Q(turn__isnull=True),
                 name="share_link_shows_one_thing",
             ),
             models.CheckConstraint(
@@ -131,8 +128,7 @@ class ShareLink(models.Model):
     def __str__(self) -> str:
         return str(self.id)
 
-    def state(self, now: datetime) -> LinkState:
-        """Return where the link stands; it may be stopped for the team all the same."""
-        if self.revoked_at is not None:
-            return LinkState.REVOKED
-        return LinkState.OPEN if now < self.expires_at else LinkState.EXPIRED
+    @property
+    def is_deleted(self) -> bool:
+        """Say whether what it showed has been deleted."""
+        return self.run_id is None and self.turn_id is None

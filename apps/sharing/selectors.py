@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.utils import timezone
 
 from apps.accounts.digests import SHARE_LINK, digests_of
-from apps.accounts.models import Permission
-from apps.accounts.selectors import membership_of, role_allows
+from apps.accounts.models import Membership, Permission
+from apps.accounts.selectors import roles_with
 from apps.audit.selectors import entries_by_subject
 from apps.conversations.models import Turn
-from apps.core.data_classes import data_class_read, is_at_least
+from apps.core.data_classes import DATA_CLASSES, data_class_read, is_at_least
 from apps.core.errors import NotFound
 from apps.core.scoping import TeamQuerySet
 from apps.runs.models import Run
@@ -56,7 +56,7 @@ def share_link_list(
         "run", "turn__conversation", "made_by"
     )
     if filters.state is not None:
-        rows = rows.filter(_in_state(filters.state, timezone.now()))
+        rows = rows.filter(_in_state(team_id, filters.state, timezone.now()))
     if filters.user_id is not None:
         rows = rows.filter(made_by=filters.user_id)
     if filters.run_id is not None:
@@ -104,8 +104,10 @@ def share_link_find(secret: str, now: datetime) -> ShareLink:
             "run", "turn__conversation", "made_by"
         )
         link = rows.filter(digest__in=digests).first()
-        if link is not None and _opens(link, digests) and _works(link, now):
-            return link
+        if link is not None and _opens(link, digests):
+            states = link_states(link.team_id, [link], now)
+            if states[link.id] == LinkState.OPEN:
+                return link
     raise NotFound("this link does not work any more")
 
 
@@ -132,9 +134,30 @@ def runs_shown(link: ShareLink) -> list[Run]:
     return [link.run] if link.run is not None else []
 
 
-def open_link_count(found: QuerySet[ShareLink]) -> int:
-    """Return how many of the links found are open."""
-    return found.filter(_in_state(LinkState.OPEN, timezone.now())).count()
+def unended_link_list(team_id: uuid.UUID) -> TeamQuerySet[ShareLink]:
+    """Return the links of a team that can be revoked: open and stopped ones."""
+    return share_link_list(team_id).filter(_is_unended(timezone.now()))
+
+
+def link_states(
+    team_id: uuid.UUID, links: Sequence[ShareLink], now: datetime
+) -> dict[uuid.UUID, LinkState]:
+    """Return where some links of one team stand at `now`, by their ids."""
+    unended = [
+        each.id for each in links if not each.revoked_at and now < each.expires_at
+    ]
+    working: set[uuid.UUID] = set()
+    if unended:
+        rows = ShareLink.objects.for_team(team_id).filter(id__in=unended)
+        working = set(rows.filter(_works(team_id)).values_list("id", flat=True))
+    states = dict.fromkeys(unended, LinkState.STOPPED)
+    states |= dict.fromkeys(working, LinkState.OPEN)
+    ended = {
+        each.id: LinkState.REVOKED if each.revoked_at else LinkState.EXPIRED
+        for each in links
+        if each.id not in states
+    }
+    return states | ended
 
 
 def _opens(link: ShareLink, digests: Sequence[str]) -> bool:
@@ -143,23 +166,32 @@ def _opens(link: ShareLink, digests: Sequence[str]) -> bool:
     return any(matches)
 
 
-def _works(link: ShareLink, now: datetime) -> bool:
-    if link.state(now) != LinkState.OPEN or link.made_by is None:
-        return False
-    maker = membership_of(link.made_by, link.team_id)
-    if maker is None or not role_allows(maker.role, Permission.SHARE_RUNS):
-        return False
-    status = sharing_status(link.team_id)
-    data_class = data_class_read(link.data_class, param="data_class")
-    return status.works and is_at_least(status.highest_class, data_class)
+def _works(team_id: uuid.UUID) -> Q:
+    """Return which links of a team work as long as their time is not over."""
+    status = sharing_status(team_id)
+    if not status.works:
+        return Q(pk__in=())
+    classes = [name for name in DATA_CLASSES if is_at_least(status.highest_class, name)]
+    makers = Membership.objects.for_team(team_id).filter(
+        user__is_active=True, role__in=roles_with(Permission.SHARE_RUNS)
+    )
+    is_shown = Q(run__isnull=False) | Q(turn__isnull=False)
+    return is_shown & Q(data_class__in=classes, made_by__in=makers.values("user"))
 
 
-def _in_state(state: LinkState, now: datetime) -> Q:
-    # As `ShareLink.state`.
+def _is_unended(now: datetime) -> Q:
+    return Q(revoked_at=None, expires_at__gt=now)
+
+
+def _in_state(team_id: uuid.UUID, state: LinkState, now: datetime) -> Q:
+    # As `link_states`.
     match state:
         case LinkState.REVOKED:
             return Q(revoked_at__isnull=False)
-        case LinkState.OPEN:
-            return Q(revoked_at=None, expires_at__gt=now)
         case LinkState.EXPIRED:
             return Q(revoked_at=None, expires_at__lte=now)
+        case LinkState.OPEN:
+            return _is_unended(now) & _works(team_id)
+        case LinkState.STOPPED:
+            working = ShareLink.objects.for_team(team_id).filter(_works(team_id))
+            return _is_unended(now) & ~Q(pk__in=working.values("pk"))

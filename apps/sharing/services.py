@@ -42,10 +42,10 @@ from apps.sharing.models import (
 )
 from apps.sharing.selectors import (
     NOTE,
-    open_link_count,
     runs_shown,
     share_link_list,
     status_of,
+    unended_link_list,
 )
 from apps.sharing.shared_class import shared_class
 from apps.sharing.types import LinkFilters, LinkState, SharingStatus
@@ -282,7 +282,8 @@ def _require_room(shared: Shared, status: SharingStatus, link: ShareLink) -> Non
             f"this is {link.data_class}, and this team shares nothing above "
             f"{status.highest_class}"
         )
-    if open_link_count(share_link_list(link.team_id, shared.filters)) >= MOST_OPEN:
+    filters = replace(shared.filters, state=LinkState.OPEN)
+    if share_link_list(link.team_id, filters).count() >= MOST_OPEN:
         raise Conflict(f"there are {MOST_OPEN} links to this already; revoke one first")
 
 
@@ -291,16 +292,16 @@ def _class_of(link: ShareLink) -> DataClassName:
 
 
 def _end_all(team_id: uuid.UUID, actor: Actor, now: datetime) -> int:
-    """End all open links of a team. The entry of the change says how many."""
-    found = share_link_list(team_id, LinkFilters(state=LinkState.OPEN))
+    """End all links of a team. The entry of the change says how many."""
+    found = unended_link_list(team_id)
     return found.update(revoked_at=now, revoked_by=actor.display)
 
 
 def _revoke(
     team_id: uuid.UUID, chosen: Q, actor: Actor, reason: str, now: datetime
 ) -> int:
-    """End the open ones of the chosen links, with an entry for each."""
-    found = share_link_list(team_id, LinkFilters(state=LinkState.OPEN)).filter(chosen)
+    """End those of the chosen links that have not ended, with an entry for each."""
+    found = unended_link_list(team_id).filter(chosen)
     links = list(found.select_for_update(of=("self",)))
     if links:
         rows = ShareLink.objects.for_team(team_id).filter(id__in=[e.id for e in links])

@@ -13,7 +13,10 @@ class LinkState(StrEnum):
     """Where a share link stands."""
 
     OPEN = "open"
-    """Its time is not over, and nobody revoked it."""
+    """It works."""
+    STOPPED = "stopped"
+    """Its time is not over, but it does not work: sharing is off, its data class is too
+    high by now, or its maker may not share."""
     EXPIRED = "expired"
     REVOKED = "revoked"
 

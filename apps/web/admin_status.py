@@ -40,6 +40,7 @@ from apps.runs.coordination.site_status import (
     worker_statuses,
 )
 from apps.runs.models import ProcessKind
+from apps.web.documentation.library import site_version
 from apps.web.formats import duration
 
 REFRESH_S = 10
@@ -160,6 +161,7 @@ def _chains() -> list[dict[str, Any]]:
 def _versions() -> list[tuple[str, str]]:
     found = ".".join(map(str, connection.get_database_version()))
     return [
+        ("conductor", site_version() or "not known"),
         ("python", platform.python_version()),
         *((name, version(name)) for name in PACKAGES if name != "django"),
         ("django", django.get_version()),

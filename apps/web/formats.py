@@ -13,6 +13,8 @@ SMALLEST_SHOWN_MICROS = 100
 
 def money(micros: int) -> str:
     """Return micro-dollars as dollars with the digits that matter."""
+    if not micros:
+        return "$0"
     if 0 < micros < SMALLEST_SHOWN_MICROS:
         return "<$0.0001"
     digits = 4 if micros < 10 * MICROS else 2

@@ -27,7 +27,9 @@ from apps.web.script_words import ENGLISH
 MOST_ADDRESS = 2_000
 """Characters of an address that is gone back to."""
 COOKIE_S = 365 * 24 * 60 * 60
-ENGLISH_PATHS = ("/api/", "/admin/", "/shared/")
+ENGLISH_PATHS = ("/api/", "/admin/")
+FOR_VISITORS = "/shared/"
+"""Pages that look at no session, so at no choice kept with a person."""
 
 
 class EnglishErrors(ErrorList):
@@ -72,7 +74,8 @@ class LanguageMiddleware:
 
 def language_of(request: HttpRequest) -> str:
     """Return the code of the language that the reader of a page wants."""
-    chosen = _chosen_by(request)
+    is_visitor = request.path.startswith(FOR_VISITORS)
+    chosen = "" if is_visitor else _chosen_by(request)
     if chosen in dict(settings.LANGUAGES):
         return chosen
     return translation.get_language_from_request(request)

@@ -71,16 +71,18 @@ def _items(team_id: uuid.UUID) -> list[SetupItem]:
     first = f"{reverse('playground:index')}?sample=1"
     return [
         SetupItem(
-            _("A provider and its key"),
+            _("Connect a provider"),
             bool(workers) or credential_list(team_id).exists(),
             setup,
         ),
         SetupItem(
-            _("A model that works"), _any_passed(workers), models if workers else setup
+            _("Test a worker"), _any_passed(workers), models if workers else setup
         ),
-        SetupItem(_("A model that plans"), _any_passed(conductors), f"{models}#plans"),
-        SetupItem(_("A pool whose ultra tier plans"), _plans(pool), _pool_url(pool)),
-        SetupItem(_("A first planned answer"), False, first),
+        SetupItem(_("Test a conductor"), _any_passed(conductors), f"{models}#plans"),
+        SetupItem(
+            _("Set up a pool whose ultra tier plans"), _plans(pool), _pool_url(pool)
+        ),
+        SetupItem(_("Get your first planned answer"), False, first),
     ]
 
 

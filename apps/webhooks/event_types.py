@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
 Facts = Mapping[str, Any]
 PREFIX = "conductor."
 """Of types in messages."""
@@ -55,20 +57,20 @@ ENDS = (
     "latency_ms",
 )
 ALERTS = ("kind", "name", "about", "severity", "figures")
-TEST = EventType("webhook.test", "Test", ("webhook.tested",), ())
+TEST = EventType("webhook.test", _("Test"), ("webhook.tested",), ())
 """Goes to the webhook that is tested, whatever it is subscribed to."""
 EVENT_TYPES = {
     each.name: each
     for each in (
         EventType(
             "run.ended",
-            "A run ended: completed, failed or cancelled",
+            _("A run ended: completed, failed or cancelled"),
             ("run.completed", "run.failed", "run.cancelled"),
             ENDS,
         ),
         EventType(
             "approval.requested",
-            "A plan waits for approval",
+            _("A plan waits for approval"),
             ("approval.requested",),
             (
                 "round",
@@ -83,13 +85,13 @@ EVENT_TYPES = {
         ),
         EventType(
             "approval.settled",
-            "A plan was approved or refused, or its approval expired",
+            _("A plan was approved or refused, or its approval expired"),
             ("approval.settled",),
             ("round", "plan_digest", "outcome", "approvers", "is_edited"),
         ),
         EventType(
             "policy.hit",
-            "A rule of the policy denied, held or restricted a run",
+            _("A rule of the policy denied, held or restricted a run"),
             ("policy.decided",),
             (
                 "round",
@@ -106,27 +108,27 @@ EVENT_TYPES = {
         ),
         EventType(
             "budget.crossed",
-            "80 % or all of a budget is spent",
+            _("80 % or all of a budget is spent"),
             ("budget.crossed",),
             ("percent", "kind", "period", "starts_on", "limit_usd", "spent_usd"),
         ),
         EventType(
             "ledger.verification_failed",
-            "The verification of the ledger found faults",
+            _("The verification of the ledger found faults"),
             ("audit.verified",),
             ("fault_count", "faults", "entries", "run_id"),
             _has_faults,
         ),
         EventType(
             "alert.opened",
-            "An alert opened, of a rule that uses webhooks",
-            ("alert.opened",),
+            _("An alert opened or became critical, of a rule that uses webhooks"),
+            ("alert.opened", "alert.escalated"),
             ALERTS,
             _is_sent_alert,
         ),
         EventType(
             "alert.closed",
-            "An alert of such a rule closed",
+            _("An alert of such a rule closed"),
             ("alert.closed",),
             (*ALERTS, "open_s", "reason"),
             _is_sent_alert,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,7 +17,8 @@ from apps.llm.http_common import USER_AGENT
 from apps.llm.tls_messages import TlsMessage
 from apps.llm.types import Timeouts
 from apps.webhooks.addresses import SYSLOG_PORT
-from apps.webhooks.event_types import EVENT_TYPES, PREFIX, TEST, data_of
+from apps.webhooks.chat import CHAT_TYPE, chat_body
+from apps.webhooks.event_types import EVENT_TYPES, PREFIX, TEST, EventType, data_of
 from apps.webhooks.models import Webhook, WebhookDelivery, WebhookKind
 from apps.webhooks.signing import signature_header, value_open
 from apps.webhooks.syslog import syslog_frame
@@ -51,8 +52,12 @@ def _post(
     webhook: Webhook, delivery: WebhookDelivery, entries: Sequence[Entry]
 ) -> Post:
     is_batch = webhook.kind == WebhookKind.LEDGER
-    body = b"".join(map(_line, entries)) if is_batch else _event(delivery, entries[0])
-    kind = "application/x-ndjson" if is_batch else "application/cloudevents+json"
+    if is_batch:
+        body, kind = b"".join(map(_line, entries)), "application/x-ndjson"
+    elif webhook.kind == WebhookKind.CHAT:
+        body, kind = _chat(webhook, delivery, entries[0]), CHAT_TYPE
+    else:
+        body, kind = _event(delivery, entries[0]), "application/cloudevents+json"
     message_id, stamp = f"{MESSAGE_ID}{delivery.id.hex}", int(time.time())
     headers: HeaderPairs = (
         ("accept-encoding", "identity"),
@@ -92,6 +97,29 @@ def _event(delivery: WebhookDelivery, entry: Entry) -> bytes:
     """Return an event in the JSON form of CloudEvents 1.0."""
     document: dict[str, Any] = orjson.loads(bytes(entry.canonical))
     kind = EVENT_TYPES.get(delivery.event_type, TEST)
+    event = {
+        "specversion": "1.0",
+        "id": f"{MESSAGE_ID}{delivery.id.hex}",
+        "source": f"{settings.CONDUCTOR_URL}/",
+        "type": f"{PREFIX}{kind.name}",
+        "subject": f"{entry.subject_type}/{entry.subject_id}",
+        "time": document["recorded"],
+        "datacontenttype": "application/json",
+        "data": _event_data(kind, entry, document),
+    }
+    return orjson.dumps(event)
+
+
+def _chat(webhook: Webhook, delivery: WebhookDelivery, entry: Entry) -> bytes:
+    """Return an event as a message for a chat."""
+    document: dict[str, Any] = orjson.loads(bytes(entry.canonical))
+    kind = EVENT_TYPES.get(delivery.event_type, TEST)
+    return chat_body(webhook.team.name, kind, _event_data(kind, entry, document))
+
+
+def _event_data(
+    kind: EventType, entry: Entry, document: Mapping[str, Any]
+) -> dict[str, Any]:
     data = {
         "team_id": str(entry.team_id),
         "entry_seq": entry.seq,
@@ -104,14 +132,4 @@ def _event(delivery: WebhookDelivery, entry: Entry) -> bytes:
         data["url"] = f"{settings.CONDUCTOR_URL}/runs/{entry.subject_id}/"
     elif entry.subject_type == "alert":
         data["url"] = f"{settings.CONDUCTOR_URL}/alerts/{entry.subject_id}/"
-    event = {
-        "specversion": "1.0",
-        "id": f"{MESSAGE_ID}{delivery.id.hex}",
-        "source": f"{settings.CONDUCTOR_URL}/",
-        "type": f"{PREFIX}{kind.name}",
-        "subject": f"{entry.subject_type}/{entry.subject_id}",
-        "time": document["recorded"],
-        "datacontenttype": "application/json",
-        "data": data,
-    }
-    return orjson.dumps(event)
+    return data

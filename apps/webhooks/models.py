@@ -7,6 +7,7 @@ cursor, so what has been recorded is delivered, whenever a process dies.
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_noop as _
 
 from apps.accounts.models import Team
 from apps.core.ids import new_id
@@ -19,11 +20,14 @@ MAX_URL = 2_000
 class WebhookKind(models.TextChoices):
     """What a webhook delivers."""
 
-    EVENTS = "events", "Events"
+    EVENTS = "events", _("Events")
     """One request for each event of the chosen types."""
-    LEDGER = "ledger", "Every ledger entry"
+    CHAT = "chat", _("Messages for a chat")
+    """The same events, each as JSON with one line `text`: what incoming webhooks of
+    Slack, Mattermost and others take."""
+    LEDGER = "ledger", _("Every ledger entry")
     """Entries in batches, in the order of the chain: a stream for a SIEM."""
-    SYSLOG = "syslog", "Every ledger entry, as syslog over TLS"
+    SYSLOG = "syslog", _("Every ledger entry, as syslog over TLS")
     """The same stream in the form of RFC 5424."""
 
 
@@ -77,6 +81,11 @@ class Webhook(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_signed(self) -> bool:
+        """Say whether its receiver may check signatures: syslog and chats cannot."""
+        return self.kind in (WebhookKind.EVENTS, WebhookKind.LEDGER)
 
     @property
     def is_stream(self) -> bool:

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, Subquery
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from apps.audit.models import ChainHead
 from apps.audit.types import SERVICE
@@ -41,8 +42,8 @@ FAILING_FOR = timedelta(days=3)
 """A webhook that accepts nothing for so long is disabled."""
 DRAIN_S = 1.0
 GONE = 410
-ACCEPTS_NOTHING = "it has accepted nothing for three days"
-IS_GONE = "it answered 410 Gone"
+ACCEPTS_NOTHING = _("it has accepted nothing for three days")
+IS_GONE = _("it answered 410 Gone")
 _chance = random.Random()  # nosec B311
 """Not for secrets: it spreads calls, so that receivers are not called all at once."""
 

@@ -16,6 +16,7 @@ from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import Conflict, InvalidFields, NotFound
 from apps.core.input_parts import values_read
 from apps.webhooks.addresses import SYSLOG_PORT, SYSLOG_SCHEME, origin_of
+from apps.webhooks.chat import CHAT_WORDS as CHAT_WORDS
 from apps.webhooks.inputs import WebhookChange, WebhookInput
 from apps.webhooks.models import (
     DeliveryState,
@@ -182,7 +183,7 @@ def _check(row: Webhook) -> None:
     others = webhook_list(team_id=row.team_id).exclude(id=row.id)
     if others.filter(name=row.name).exists():
         faults["name"] = [TAKEN]
-    if row.kind == WebhookKind.EVENTS and not row.event_types:
+    if not row.is_stream and not row.event_types:
         faults["event_types"] = [NO_TYPES]
     if row.is_stream:
         row.event_types = []

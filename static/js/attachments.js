@@ -1,5 +1,7 @@
 /** Files and images of a prompt: by button, paste and drop, as chips that can be removed. */
 
+import { say } from "./words.js";
+
 /**
  * @param {HTMLFormElement} form
  * @param {HTMLElement} place the list of chips; its data says where to upload, and limits
@@ -19,10 +21,10 @@ export function setUpAttachments(form, place, { onError, onChange }) {
     onError("");
     for (const file of files) {
       if (place.children.length >= most) {
-        onError(`At most ${most} files can be attached to a prompt.`);
+        onError(say("At most {number} files can be attached to a prompt.").replace("{number}", most));
         return;
       }
-      if (file.size > mostBytes) onError(`${file.name}: the file is too large (limit ${mostBytes / 1e6} MB).`);
+      if (file.size > mostBytes) onError(`${file.name}: ${say("the file is too large (limit {limit}).").replace("{limit}", `${mostBytes / 1e6} MB`)}`);
       else upload(file);
     }
   }
@@ -41,7 +43,7 @@ export function setUpAttachments(form, place, { onError, onChange }) {
     chip.querySelector("button").addEventListener("click", drop);
     request.upload.addEventListener("progress", (event) => {
       const part = event.lengthComputable ? Math.round((100 * event.loaded) / event.total) : 0;
-      say(chip, part < 100 ? `${part} %` : "reading …");
+      show(chip, part < 100 ? `${part} %` : say("reading …"));
     });
     request.addEventListener("loadend", () => {
       onTheWay -= 1;
@@ -60,10 +62,10 @@ export function setUpAttachments(form, place, { onError, onChange }) {
     const answer = parsed(request.responseText);
     if (request.status !== 201) {
       chip.remove();
-      onError(answer?.error?.message ?? `${file.name} could not be uploaded. Try again.`);
+      onError(answer?.error?.message ?? say("{name} could not be uploaded. Try again.").replace("{name}", () => file.name));
       return;
     }
-    say(chip, [answer.extent, answer.cut].filter(Boolean).join(" · "));
+    show(chip, [answer.extent, answer.cut].filter(Boolean).join(" · "));
     hold(chip, answer.id);
     chip.querySelector("button").removeEventListener("click", drop);
     removable(chip, answer.id);
@@ -109,8 +111,8 @@ export function setUpAttachments(form, place, { onError, onChange }) {
   /** @param {File} file @returns {HTMLElement} */
   function newChip(file) {
     const chip = place.appendChild(document.querySelector("#attachment-chip").content.firstElementChild.cloneNode(true));
-    chip.querySelector(".file__name").textContent = file.name || "Pasted image";
-    chip.querySelector("button").setAttribute("aria-label", `Remove ${file.name}`);
+    chip.querySelector(".file__name").textContent = file.name || say("Pasted image");
+    chip.querySelector("button").setAttribute("aria-label", say("Remove {name}").replace("{name}", () => file.name));
     if (/^image\/(png|jpeg|gif|webp)$/.test(file.type)) preview(chip, file);
     return chip;
   }
@@ -135,7 +137,7 @@ function hold(chip, id) {
 }
 
 /** @param {HTMLElement} chip @param {string} words */
-const say = (chip, words) => {
+const show = (chip, words) => {
   chip.querySelector(".file__state").textContent = words;
 };
 

@@ -1,5 +1,7 @@
 /** A new comparison: how many candidates are chosen, and what they may cost together. */
 
+import { say } from "./words.js";
+
 const form = document.querySelector("#candidates");
 const MICROS = 1_000_000;
 
@@ -18,13 +20,14 @@ function show() {
   if (kept) blind.checked = false;
   blind.disabled = kept;
   form.querySelector("#start").disabled = chosen.length < 2 || chosen.length > most;
-  total.textContent = `${chosen.length} chosen. ${advice(chosen.length, most)}${cost(paid)}`;
+  const words = say("{count} chosen.").replace("{count}", chosen.length);
+  total.textContent = [words, advice(chosen.length, most), cost(paid)].filter(Boolean).join(" ");
 }
 
 /** @param {number} count @param {number} most */
 function advice(count, most) {
-  if (count < 2) return "Choose at least two. ";
-  return count > most ? `Choose ${most} at most. ` : "";
+  if (count < 2) return say("Choose at least two.");
+  return count > most ? say("Choose {number} at most.").replace("{number}", most) : "";
 }
 
 /** @param {HTMLInputElement[]} boxes */
@@ -35,9 +38,9 @@ function cost(boxes) {
     return known.includes("") ? null : known.reduce((sum, micros) => sum + Number(micros), 0);
   });
   const [highest, typical] = sums;
-  if (typical === null) return "The cost of at least one is unknown.";
-  const words = `typically under ${dollars(typical)}`;
-  return highest === null ? `Together ${words}.` : `Together up to ${dollars(highest)}, ${words}.`;
+  if (typical === null) return say("The cost of at least one is unknown.");
+  const words = highest === null ? say("Together typically under {typical}.") : say("Together up to {most}, typically under {typical}.");
+  return words.replace("{most}", dollars(highest)).replace("{typical}", dollars(typical));
 }
 
 /** @param {number} micros @returns {string} rounded up to cents */

@@ -61,8 +61,17 @@ export function addCodeButtons(root) {
     head.append(language, button);
     block.replaceWith(frame);
     frame.append(head, block);
-    if (block.firstElementChild) highlightSoon(block.firstElementChild, language.textContent);
+    if (language.textContent === "mermaid") drawDiagram(frame);
+    else if (block.firstElementChild) highlightSoon(block.firstElementChild, language.textContent);
   }
+}
+
+/** @param {HTMLElement} frame */
+async function drawDiagram(frame) {
+  // While an answer is written, its diagrams change, or move what is being read.
+  if (frame.closest("[data-mirror]")) return;
+  const { drawSoon } = await import("./diagrams.js");
+  drawSoon(frame);
 }
 
 /** @param {Element} block @returns {string} the language that its author named; empty: none */

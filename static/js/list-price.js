@@ -1,5 +1,7 @@
 /** The list price follows the address and the model; "Use it" fills in what is unsaved. */
 
+import { say } from "./words.js";
+
 const form = document.querySelector("form:has([data-list-price])");
 const place = form?.querySelector("[data-list-price]");
 const isSaved = form?.hasAttribute("data-saved");
@@ -34,7 +36,7 @@ function fill(button) {
     form.elements.namedItem(`price.${name}`).value = button.dataset[part];
   }
   const words = button.parentElement.querySelector("p");
-  words.append(" It is filled in above: save to keep it.");
+  words.append(` ${say("It is filled in above: save to keep it.")}`);
   button.remove();
   form.elements.namedItem("price.input_usd").focus();
 }

@@ -4,9 +4,9 @@
  * gone once the server knows.
  */
 
-import { duration } from "./times.js";
+import { duration, onTick } from "./times.js";
+import { say } from "./words.js";
 
-const EVERY_MS = 200;
 /** When a part of the page was first seen: the server's figures are of that moment. @type {WeakMap<Element, number>} */
 const seen = new WeakMap();
 
@@ -22,7 +22,7 @@ function ageOf(element) {
  * @returns {() => void} stops
  */
 export function startNumbers(slot, live) {
-  const timer = setInterval(() => {
+  return onTick(() => {
     const timeline = slot.querySelector("#run-timeline[data-span-ms]");
     if (!timeline) return;
     const elapsed = Number(timeline.dataset.spanMs) + ageOf(timeline);
@@ -34,8 +34,7 @@ export function startNumbers(slot, live) {
     if (!pace) return;
     if (pace.dataset.usualMs) sayLeft(pace, elapsed);
     showCost(slot, JSON.parse(pace.dataset.prices), live());
-  }, EVERY_MS);
-  return () => clearInterval(timer);
+  });
 }
 
 /** @param {HTMLElement} timeline @param {number} elapsed */
@@ -60,8 +59,8 @@ function stretch(timeline, elapsed) {
 function sayLeft(pace, elapsed) {
   const usual = Number(pace.dataset.usualMs);
   const left = Math.ceil((usual - elapsed) / 1000);
-  const rest = left > 0 ? `≈ ${left} s left` : "longer than usual";
-  const words = `Usually about ${duration(usual)}; ${rest}.`;
+  const rest = left > 0 ? say("≈ {time} left").replace("{time}", `${left} s`) : say("longer than usual");
+  const words = say("Usually about {time}; {rest}.").replace("{time}", duration(usual)).replace("{rest}", rest);
   const place = pace.querySelector("[data-left]");
   if (place.textContent !== words) place.textContent = words;
 }

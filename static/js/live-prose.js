@@ -12,7 +12,7 @@ const REST = 3;
 /** From the first of these on, further text waits until it is formatted. */
 const MARK = /[\n`*_~[\]|$\\&]/;
 const MARK_IN_CODE = /\n[ >]*[`~]/;
-const BLOCKS = new Set(["P", "UL", "OL", "LI", "BLOCKQUOTE", "PRE", "DIV", "H1", "H2", "H3", "H4", "H5", "H6"]);
+const BLOCKS = new Set(["P", "UL", "OL", "LI", "BLOCKQUOTE", "PRE", "DIV", "SECTION", "H1", "H2", "H3", "H4", "H5", "H6"]);
 
 export class LiveProse {
   /** @param {string} url formats a text @param {() => void} onFormatted */
@@ -32,6 +32,8 @@ export class LiveProse {
     /** @type {Element[]} */
     this.open = [];
     this.tail = new Text("");
+    /** What the server formatted since: it is drawn with the text that came meanwhile. @type {(() => void) | null} */
+    this.formatted = null;
     this.isAsking = false;
     this.pause = 0;
     this.isPlain = false;
@@ -46,6 +48,8 @@ export class LiveProse {
   show(area, text) {
     if (!text.startsWith(this.text.slice(0, this.drawn))) this.reset();
     this.text = text;
+    this.formatted?.();
+    this.formatted = null;
     if (this.isPlain) return false;
     if (!this.drawn && !this.isAsking) this.ask();
     // Until the first part is there, nothing: plain text would jump.
@@ -74,7 +78,7 @@ export class LiveProse {
     if (version !== this.version) return;
     this.isAsking = false;
     this.pause = performance.now() + Math.max(PAUSE_MS, REST * (performance.now() - began));
-    if (answer) this.draw(answer, closed + asked.length);
+    if (answer) this.formatted = () => this.draw(answer, closed + asked.length);
     else this.isPlain = true;
     this.onFormatted();
   }

@@ -18,7 +18,7 @@ const FOREIGN_IN_PIECE = 1_000;
 const BYTES_PER_TOKEN = 4;
 const COUNT_EVERY_MS = 250;
 /** However many pieces come, the page is drawn so often at most. */
-const PAINT_EVERY_MS = 50;
+const PAINT_EVERY_MS = 75;
 const OPEN = "<think>";
 const CLOSE = "</think>";
 

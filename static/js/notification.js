@@ -1,9 +1,10 @@
 /** Tells people of the end of a run whose tab they do not look at, if they want that. */
 
 import { onDevice } from "./stored.js";
+import { say } from "./words.js";
 
 const STORED = "notify-end";
-const WORDS = { completed: "Run completed", failed: "Run failed", cancelled: "Run stopped" };
+const WORDS = { completed: say("Run completed"), failed: say("Run failed"), cancelled: say("Run stopped") };
 
 const isWanted = () => onDevice.get(STORED) === "on" && Notification.permission === "granted";
 
@@ -11,7 +12,7 @@ const isWanted = () => onDevice.get(STORED) === "on" && Notification.permission 
 function show(button) {
   const isOn = isWanted();
   button.setAttribute("aria-pressed", String(isOn));
-  button.textContent = isOn ? "You will be notified" : "Notify me";
+  button.textContent = isOn ? say("You will be notified") : say("Notify me");
   button.hidden = Notification.permission === "denied";
 }
 

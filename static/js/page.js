@@ -17,6 +17,9 @@ setUpShortcuts();
 setUpNotices();
 setUpPalette();
 setUpBell();
+for (const link of document.querySelectorAll(":is(.topnav, .sidenav) [aria-current]")) {
+  link.scrollIntoView({ behavior: "instant", block: "nearest", inline: "nearest" });
+}
 
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) {

@@ -2,7 +2,7 @@
 
 import { say } from "./words.js";
 
-const MISSING = say("This browser, or this address, has no passkeys. They need https or localhost.");
+const MISSING = say("Passkeys do not work in this browser or at this address. They need https or localhost.");
 
 /** @param {unknown} fault @returns {string} */
 function inWords(fault) {

@@ -1,5 +1,7 @@
 /** Lets the drawing of a plan edit it: its nodes choose a step, and what that step reads. */
 
+import { say } from "./words.js";
+
 /** The server makes the drawing anew after each change; its nodes are in the order of the steps.
  * @param {HTMLElement} root
  * @param {{steps: () => object[], open: (place: number) => void, toggle: (reader: number, read: number) => void}} editor
@@ -56,9 +58,10 @@ export function editableDrawing(root, editor) {
   }
 
   function label(step, place) {
-    const name = `Step ${place + 1}, ${step.worker}`;
-    if (place === chosen) return `${name}, chosen`;
-    return chosen !== null && place < chosen ? `${name}, read by step ${chosen + 1}` : name;
+    const name = say("Step {number}, {worker}").replace("{number}", place + 1).replace("{worker}", () => step.worker);
+    if (place === chosen) return say("{name}, chosen").replace("{name}", () => name);
+    if (chosen === null || place > chosen) return name;
+    return say("{name}, read by step {number}").replace("{number}", chosen + 1).replace("{name}", () => name);
   }
 
   /** Show a new drawing; focus and place stay where they are. */

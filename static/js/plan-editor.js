@@ -1,6 +1,7 @@
 /** Edits a plan that waits for an approval; the server draws it and finds its faults. */
 
 import { editableDrawing } from "./plan-drawing.js";
+import { say } from "./words.js";
 
 const data = document.getElementById("plan-data");
 const form = document.getElementById("decide");
@@ -73,7 +74,8 @@ function begin(plan, form) {
     const isNew = !reads.delete(read);
     if (isNew) reads.add(read);
     steps[reader].access = [...reads].sort((a, b) => a - b);
-    said.textContent = `Step ${reader + 1} ${isNew ? "now reads" : "no longer reads"} step ${read + 1}.`;
+    const words = isNew ? say("Step {reader} now reads step {read}.") : say("Step {reader} no longer reads step {read}.");
+    said.textContent = words.replace("{reader}", reader + 1).replace("{read}", read + 1);
     if (editor.hidden) show();
     else render();
     changed();
@@ -145,16 +147,16 @@ function begin(plan, form) {
     const row = element("li", "plan-editor__step");
     row.dataset.place = String(place);
     const head = element("div", "plan-editor__head");
-    head.append(element("strong", "", `Step ${place + 1}`), workers(step, place));
+    head.append(element("strong", "", numbered(say("Step {number}"), place)), workers(step, place));
     head.append(
-      button("Up", { move: "-1" }, `Move step ${place + 1} up`, place === 0),
-      button("Down", { move: "1" }, `Move step ${place + 1} down`, place === steps.length - 1),
-      button("Remove", { remove: "" }, `Remove step ${place + 1}`, steps.length === 1),
+      button(say("Up"), { move: "-1" }, numbered(say("Move step {number} up"), place), place === 0),
+      button(say("Down"), { move: "1" }, numbered(say("Move step {number} down"), place), place === steps.length - 1),
+      button(say("Remove"), { remove: "" }, numbered(say("Remove step {number}"), place), steps.length === 1),
     );
     const text = element("textarea", "input");
     text.rows = 3;
     text.value = step.subtask;
-    text.setAttribute("aria-label", `Subtask of step ${place + 1}`);
+    text.setAttribute("aria-label", numbered(say("Subtask of step {number}"), place));
     row.append(head, text);
     if (place) row.append(reads(step, place));
     return row;
@@ -162,7 +164,7 @@ function begin(plan, form) {
 
   function workers(step, place) {
     const select = element("select", "input");
-    select.setAttribute("aria-label", `Worker of step ${place + 1}`);
+    select.setAttribute("aria-label", numbered(say("Worker of step {number}"), place));
     const names = plan.workers.includes(step.worker) ? plan.workers : [step.worker, ...plan.workers];
     for (const name of names) select.append(new Option(name, name, false, name === step.worker));
     return select;
@@ -171,19 +173,24 @@ function begin(plan, form) {
   function reads(step, place) {
     const group = element("div", "plan-editor__reads");
     group.setAttribute("role", "group");
-    group.setAttribute("aria-label", `Step ${place + 1} reads`);
-    group.append("Reads");
+    group.setAttribute("aria-label", numbered(say("Step {number} reads"), place));
+    group.append(say("Reads"));
     for (let index = 0; index < place; index += 1) {
       const label = element("label", "");
       const box = element("input", "");
       box.type = "checkbox";
       box.value = String(index);
       box.checked = step.access.includes(index);
-      label.append(box, `step ${index + 1}`);
+      label.append(box, numbered(say("step {number}"), index));
       group.append(label);
     }
     return group;
   }
+}
+
+/** People count steps from 1. @param {string} words with `{number}` @param {number} place */
+function numbered(words, place) {
+  return words.replace("{number}", place + 1);
 }
 
 function element(name, className, text = "") {

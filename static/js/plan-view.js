@@ -3,6 +3,8 @@
  * the plan anew with each entry, so what the reader chose is kept here and put on again.
  */
 
+import { say } from "./words.js";
+
 const STEP = 1.25;
 const SMALLEST = 0.4;
 const LARGEST = 2.5;
@@ -64,7 +66,7 @@ export function setUpPlanView(slot) {
     const button = slot.querySelector("#plan-full");
     if (!button) return;
     button.hidden = !document.fullscreenEnabled || !slot.querySelector(".graph__svg");
-    button.setAttribute("aria-label", full ? "Leave full screen" : "Plan in full screen");
+    button.setAttribute("aria-label", full ? say("Leave full screen") : say("Plan in full screen"));
   }
 
   return { show };

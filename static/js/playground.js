@@ -14,6 +14,7 @@ import { markTitle } from "./page-title.js";
 import { setUpPresets } from "./presets.js";
 import { RunView } from "./run-view.js";
 import { onDevice } from "./stored.js";
+import { say } from "./words.js";
 
 const form = document.querySelector("#composer");
 const prompt = document.querySelector("#prompt");
@@ -24,8 +25,8 @@ const settings = document.querySelector("#composer-settings");
 const mayRun = !start.disabled;
 const estimate = document.querySelector("#estimate");
 const askEstimate = estimate ? setUpEstimate(form, estimate) : () => {};
-const TOO_LONG = "The prompt is too long";
-const GOES_ON = "A run is in progress. Stop it, or wait until it ends, before you start another one.";
+const TOO_LONG = say("The prompt is too long: {length} (limit {limit}).");
+const GOES_ON = say("A run is in progress. Stop it, or wait until it ends, before you start another one.");
 const notify = setUpNotification(document.querySelector("#run"));
 const view = new RunView(document.querySelector("#run"), { onState: changed });
 const busy = setUpBusyChoice({ send: run, stop: stopRun, isLive, field: prompt });
@@ -89,14 +90,14 @@ function showSettings() {
 function showLimits(limits) {
   for (const field of settings.querySelectorAll("[data-limit]")) {
     const most = limits?.dataset[field.dataset.limit];
-    field.placeholder = most ? `at most ${most}` : "no limit";
+    field.placeholder = most ? say("at most {number}").replace("{number}", most) : say("no limit");
   }
 }
 
 /** Say beside the folded settings how many are set. */
 function showCount() {
   const count = [...settings.querySelectorAll("[name]")].filter((field) => field.value.trim()).length;
-  document.querySelector("#settings-count").textContent = count ? ` · ${count} set` : "";
+  document.querySelector("#settings-count").textContent = count ? ` · ${say("{count} set").replace("{count}", count)}` : "";
 }
 
 function model() {
@@ -132,8 +133,8 @@ function checkLength() {
   // A character has one byte at least, so nearly all texts need no count.
   const length = prompt.value.length * 3 > most ? new TextEncoder().encode(prompt.value).length : 0;
   const isTooLong = length > most;
-  if (isTooLong) showError(`${TOO_LONG}: ${size(length)} (limit ${size(most)}).`);
-  else if (error.textContent.startsWith(TOO_LONG)) showError("");
+  if (isTooLong) showError(TOO_LONG.replace("{length}", size(length)).replace("{limit}", size(most)));
+  else if (error.textContent.startsWith(TOO_LONG.split("{")[0])) showError("");
   if (mayRun) start.disabled = isTooLong || isUploading();
 }
 
@@ -170,12 +171,12 @@ async function run({ isNew = false } = {}) {
       headers: { Accept: "application/json" },
     });
     const answer = await response.json();
-    if (!response.ok) throw new Error(sentence(answer.error?.message ?? "the run could not be started."));
+    if (!response.ok) throw new Error(sentence(answer.error?.message ?? say("The run could not be started.")));
     forgetDraft();
     go(answer.url);
   } catch (reason) {
     const isOurs = reason instanceof Error && !(reason instanceof TypeError || reason instanceof SyntaxError);
-    showError(isOurs ? reason.message : "The server could not be reached. Your prompt is still here; try again.");
+    showError(isOurs ? reason.message : say("The server could not be reached. Your prompt is still here; try again."));
     start.disabled = false;
   }
 }
@@ -184,10 +185,20 @@ async function run({ isNew = false } = {}) {
 function go(url) {
   if (new URL(url, location.href).pathname === location.pathname) {
     history.replaceState({}, "", url);
+    history.scrollRestoration = "manual";
     location.reload();
   } else {
     location.assign(url);
   }
+}
+
+/** A reload comes back to the old place; that of `go` shows the turn it is for. */
+function showNewTurn() {
+  if (history.scrollRestoration !== "manual") return;
+  addEventListener("load", () => {
+    document.querySelector("#now").scrollIntoView({ behavior: "instant" });
+    setTimeout(() => { history.scrollRestoration = "auto"; }); // within `load` the old place would still come back
+  });
 }
 
 async function stopRun() {
@@ -288,4 +299,5 @@ setUpFirstMinute();
 showSettings();
 grow();
 view.follow();
+showNewTurn();
 form.dataset.ready = "";

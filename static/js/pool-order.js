@@ -1,5 +1,7 @@
 /** The order of a pool's workers: moves rows in place; saving sends them as they stand. */
 
+import { say } from "./words.js";
+
 const list = document.querySelector("[data-order]");
 const status = document.querySelector("[data-order-status]");
 
@@ -14,5 +16,6 @@ list?.addEventListener("click", (event) => {
   else other.after(row);
   button.focus();
   const place = [...list.children].indexOf(row) + 1;
-  status.textContent = `${row.dataset.name} is number ${place} of ${list.children.length}. Save to keep it.`;
+  status.textContent = say("{name} is number {place} of {total}. Save to keep it.")
+    .replace("{place}", place).replace("{total}", list.children.length).replace("{name}", () => row.dataset.name);
 });

@@ -4,6 +4,7 @@
  */
 
 import { onDevice } from "./stored.js";
+import { say, sayCount } from "./words.js";
 
 const MOST_RECENT = 20;
 const slot = document.querySelector("#preset-slot");
@@ -50,7 +51,7 @@ export function setUpPresets({ form, prompt, onChange }) {
     prompt.readOnly = !isByHand && Boolean(fields);
     button.hidden = !fields;
     button.setAttribute("aria-pressed", String(isByHand));
-    button.textContent = isByHand ? "Use variables" : "Edit text";
+    button.textContent = isByHand ? say("Use variables") : say("Edit text");
     if (!fields) return;
     fields.hidden = isByHand;
     for (const field of fields.querySelectorAll("[data-needed]")) field.required = !isByHand;
@@ -113,8 +114,8 @@ export function setUpPresets({ form, prompt, onChange }) {
       option.hidden = !words.every((word) => text.includes(word));
     }
     const count = shown().length;
-    if (count) state.textContent = `${count} preset${count === 1 ? "" : "s"}`;
-    else state.textContent = options().length ? "No preset matches." : "No presets yet. Write a prompt, with {{name}} for what changes, and save it.";
+    if (count) state.textContent = sayCount("{count} preset", "{count} presets", count);
+    else state.textContent = options().length ? say("No preset matches.") : say("No presets yet. Write a prompt, with {{name}} for what changes, and save it.");
     mark(shown()[0]);
   }
 
@@ -131,7 +132,7 @@ export function setUpPresets({ form, prompt, onChange }) {
     input.focus();
     const found = await part(dialog.dataset.url);
     if (!found) {
-      state.textContent = "The presets could not be loaded. Check the connection, and try again.";
+      state.textContent = say("The presets could not be loaded. Check the connection, and try again.");
       return;
     }
     const recent = JSON.parse(onDevice.get(key) ?? "[]");
@@ -144,7 +145,7 @@ export function setUpPresets({ form, prompt, onChange }) {
   async function use(option) {
     const found = await part(option.dataset.url);
     if (!found) {
-      state.textContent = "This preset could not be loaded. Try again.";
+      state.textContent = say("This preset could not be loaded. Try again.");
       return;
     }
     const recent = JSON.parse(onDevice.get(key) ?? "[]").filter((id) => id !== option.dataset.preset);

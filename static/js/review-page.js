@@ -1,6 +1,7 @@
 /** The review queue by keyboard alone, calls in place, and a reservation that is kept. */
 
 import { localiseTimes } from "./times.js";
+import { say } from "./words.js";
 
 const RENEW_MS = 5 * 60 * 1000;
 const TEXT = "textarea, select, input:not([type=radio])";
@@ -125,7 +126,7 @@ async function renew() {
   }).catch(() => null);
   if (response?.ok) return;
   document.querySelector("#renewal").textContent =
-    "Your reservation could not be renewed. Copy your reason, then reload the page.";
+    say("Your reservation could not be renewed. Copy your reason, then reload the page.");
 }
 
 if (form) {

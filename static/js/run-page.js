@@ -6,6 +6,7 @@ import { setUpFormatting } from "./formatted.js";
 import { setUpNotification } from "./notification.js";
 import { RunView } from "./run-view.js";
 import { localiseTimes } from "./times.js";
+import { say } from "./words.js";
 
 const cancelForm = document.querySelector("#cancel-form");
 const notify = setUpNotification(document.querySelector("#run"));
@@ -38,7 +39,7 @@ document.querySelector("#verify-form").addEventListener("submit", async (event) 
     localiseTimes(place);
     tick("verify");
   } catch {
-    place.textContent = "The verification could not be run. This says nothing about the entries; try again.";
+    place.textContent = say("The verification could not be run. This says nothing about the entries; try again.");
   } finally {
     button.disabled = false;
   }

@@ -11,16 +11,17 @@ import { Refresher, startBeat } from "./refresher.js";
 import { setUpPlanView } from "./plan-view.js";
 import { RunSocket } from "./socket.js";
 import { localiseTimes } from "./times.js";
+import { say } from "./words.js";
 
 const OVER = new Set(["completed", "failed", "cancelled"]);
 /** Attributes of a body that decide which of its parts comes first and how high it is. */
 const PLACES = ["data-live", "data-awaited"];
 const LINK_WORDS = {
-  lost: "Connection lost, reconnecting. The run continues and is on record.",
-  slow: "The server has not answered for a while. The run continues and is on record.",
-  unreached: "The server cannot be reached, so the run is not stopped yet. Stop is sent again until it arrives.",
-  unstopped: "The run could not be stopped and goes on. Try again, or reload the page.",
-  refused: "Live updates are not available any more. Reload the page to go on.",
+  lost: say("Connection lost, reconnecting. The run continues and is on record."),
+  slow: say("The server has not answered for a while. The run continues and is on record."),
+  unreached: say("The server cannot be reached, so the run is not stopped yet. Stop is sent again until it arrives."),
+  unstopped: say("The run could not be stopped and goes on. Try again, or reload the page."),
+  refused: say("Live updates are not available any more. Reload the page to go on."),
 };
 
 /** How long the server may take to answer before the page says so. */
@@ -158,7 +159,7 @@ export class RunView {
   announce() {
     const status = document.querySelector("#run-status");
     const word = this.body?.querySelector("#run-summary .badge")?.textContent ?? "";
-    if (status && word) status.textContent = `Run: ${word}`;
+    if (status && word) status.textContent = say("Run: {state}").replace("{state}", word);
     if (this.isOver) this.endNumbers();
     this.onState(this.state);
   }

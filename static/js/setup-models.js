@@ -1,5 +1,7 @@
 /** Marking models: a filter for long lists, and which of the marked ones would plan. */
 
+import { say } from "./words.js";
+
 const form = document.querySelector("form:has([data-models])");
 
 function suited() {
@@ -8,7 +10,7 @@ function suited() {
   const place = form.querySelector("[data-suited]");
   if (!place) return;
   const isChosen = form.elements.namedItem("planner").value !== "";
-  place.textContent = best && !isChosen ? `Of the marked ones that would be ${best.value}.` : "";
+  place.textContent = best && !isChosen ? say("Of the marked ones that would be {name}.").replace("{name}", () => best.value) : "";
 }
 
 function filter(words) {

@@ -1,5 +1,7 @@
 /** Tests all models of a team that were just saved, a few at a time, and says how far it is. */
 
+import { say } from "./words.js";
+
 const LANES = 3; // a site allows a team eight tests at a time
 const page = document.querySelector("[data-setup]");
 const progress = page?.querySelector("[data-progress]");
@@ -16,7 +18,8 @@ async function testAll(forms) {
   const waiting = [...forms];
   let done = 0;
   const tell = () => {
-    progress.textContent = `Testing: ${done} of ${forms.length} done.`;
+    progress.textContent = say("Testing: {done} of {total} done.")
+      .replace("{done}", done).replace("{total}", forms.length);
   };
   const lane = async () => {
     for (let form = waiting.shift(); form; form = waiting.shift()) {

@@ -30,9 +30,11 @@ export function setUpShortcuts() {
       ways[event.key]();
     });
   }
-  document.querySelector("#show-shortcuts")?.addEventListener("click", () => {
-    document.querySelector("#help-menu").open = false;
-    dialog.showModal();
-  });
+  for (const button of document.querySelectorAll("[data-show-shortcuts]")) {
+    button.addEventListener("click", () => {
+      button.closest("details").open = false;
+      dialog.showModal();
+    });
+  }
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 }

@@ -30,11 +30,23 @@ export function duration(milliseconds) {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+const TICK_MS = 200;
+/** What moves with time: all of it at once, so that a tick costs one frame. @type {Set<() => void>} */
+const works = new Set();
+let timer = 0;
+
+/** @param {() => void} work is done at every tick @returns {() => void} stops */
+export function onTick(work) {
+  works.add(work);
+  timer ||= setInterval(() => works.forEach((each) => each()), TICK_MS);
+  return () => works.delete(work);
+}
+
 /** Keep all elapsed times of the page going. */
 export function startClocks() {
-  setInterval(() => {
+  onTick(() => {
     for (const element of document.querySelectorAll("[data-since]")) {
       element.textContent = duration(Date.now() - Date.parse(element.dataset.since));
     }
-  }, 200);
+  });
 }

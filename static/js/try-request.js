@@ -1,6 +1,7 @@
 /** The form that sends a request under /v1: the answer is shown as it arrives. */
 
 import { shellQuote } from "./code-samples.js";
+import { say } from "./words.js";
 
 const NO_RUN = "00000000-0000-0000-0000-000000000000";
 /** More than this of an answer would slow the page down. */
@@ -38,7 +39,7 @@ function changed() {
   try {
     if (hasBody) JSON.parse(body.value);
   } catch (reason) {
-    problem = `This is not JSON: ${reason.message}`;
+    problem = `${say("This is not JSON:")} ${reason.message}`;
   }
   error.textContent = problem;
   error.hidden = !problem;
@@ -52,14 +53,14 @@ function changed() {
 }
 
 /** @param {Response} response @param {number} began */
-function say(response, began, isOver) {
+function tell(response, began, isOver) {
   const took = ((performance.now() - began) / 1000).toLocaleString("en", { maximumFractionDigits: 1 });
-  status.replaceChildren(`${response.status} ${response.statusText} · ${isOver ? "" : "receiving, "}${took} s`);
+  status.replaceChildren(`${response.status} ${response.statusText} · ${isOver ? "" : `${say("receiving")}, `}${took} s`);
   const run = response.headers.get("x-conductor-run-id");
   if (!run) return;
   const link = document.createElement("a");
   link.href = form.dataset.runUrl.replace(NO_RUN, run);
-  link.textContent = "Open run";
+  link.textContent = say("Open run");
   status.append(" · ", link);
 }
 
@@ -82,14 +83,14 @@ async function receive(response, began) {
   answer.hidden = false;
   headers.textContent = [...response.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
   text.textContent = "";
-  say(response, began, false);
+  tell(response, began, false);
   if (response.headers.get("content-type")?.startsWith("text/event-stream")) {
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let read = await reader.read(); !read.done; read = await reader.read()) show(read.value);
   } else {
     show(indented(await response.text()));
   }
-  say(response, began, true);
+  tell(response, began, true);
 }
 
 form.addEventListener("submit", async (event) => {
@@ -112,7 +113,7 @@ form.addEventListener("submit", async (event) => {
   } catch (reason) {
     answer.hidden = false;
     const isStopped = reason.name === "AbortError";
-    status.textContent = isStopped ? "Stopped." : "The server could not be reached, or the connection was cut.";
+    status.textContent = isStopped ? say("Stopped.") : say("The server could not be reached, or the connection was cut.");
   } finally {
     sending = null;
     stop.hidden = true;

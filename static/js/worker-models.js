@@ -1,5 +1,7 @@
 /** "List models": ask the provider without leaving the form, and offer what it has. */
 
+import { say } from "./words.js";
+
 const button = document.querySelector("[data-list-models]");
 
 async function list() {
@@ -23,11 +25,11 @@ button?.addEventListener("click", async (event) => {
   const label = button.querySelector("span");
   const words = label.textContent;
   button.disabled = true;
-  label.textContent = "Asking…";
+  label.textContent = say("Asking…");
   try {
     await list();
   } catch {
-    button.form.querySelector("[data-models]").textContent = "The server could not be reached. Type the model’s name, or try again.";
+    button.form.querySelector("[data-models]").textContent = say("The server could not be reached. Type the model’s name, or try again.");
   } finally {
     button.disabled = false;
     label.textContent = words;

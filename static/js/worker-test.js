@@ -1,6 +1,7 @@
 /** Test buttons: ask the model without leaving the page, show what it says in place. */
 
 import { localiseTimes } from "./times.js";
+import { say } from "./words.js";
 
 document.addEventListener("submit", async (event) => {
   const form = event.target.closest?.("form[data-test]");
@@ -11,7 +12,7 @@ document.addEventListener("submit", async (event) => {
   const label = button.querySelector("span");
   const words = label.textContent;
   button.disabled = true;
-  label.textContent = "Testing…";
+  label.textContent = say("Testing…");
   try {
     show(place, await answerOf(form));
   } catch {

@@ -41,7 +41,7 @@ def test_sessions_are_listed_with_browser_and_address(
     page = client.get(reverse("usersessions_list")).content.decode()
     assert "Other Browser" in page
     assert "127.0.0.1" in page
-    assert page.count("This one") == 1
+    assert page.count("This browser") == 1
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_address_is_confirmed_by_a_link_if_the_site_says_so(
     settings.SIGN_UP, settings.ACCOUNT_EMAIL_VERIFICATION = "open", "mandatory"
     response = sign_up(client)
     assert "_auth_user_id" not in client.session
-    assert "Check your mail" in client.get(response["Location"]).content.decode()
+    assert "Check your email" in client.get(response["Location"]).content.decode()
     link = re.search(r"http://\S+/confirm-email/\S+", str(mail.outbox[0].body))
     assert link is not None
     page = client.get(link[0]).content.decode()

@@ -16,10 +16,10 @@ from apps.alerts.mails import (
     mail_test_send,
 )
 from apps.alerts.models import Alert, AlertMail, AlertMailState
-from apps.alerts.services import alert_mute, mail_choice_set
+from apps.alerts.services import alert_acknowledge, alert_mute, mail_choice_set
 from apps.alerts.types import AlertKind
 from tests.alerts.looking import change, fail, later, look, open_alerts
-from tests.budgets.test_crossings import spend
+from tests.budgets.test_crossings import budget_of, spend
 from tests.budgets.test_services import recorded
 from tests.conftest import Cast
 from tests.factories import ACTOR
@@ -219,16 +219,17 @@ def test_a_mail_that_is_never_taken_is_said_on_the_page(mailed, settings, alice)
         send(hours=12 * (number + 1))
     row = AlertMail.objects.for_team(mailed.team.id).get()
     assert row.state == AlertMailState.FAILED
-    assert b"1 mail about alerts could not be sent" in alice.get("/alerts/").content
+    assert b"1 email about alerts could not be sent" in alice.get("/alerts/").content
 
 
 def test_a_former_member_gets_no_mail(mailed):
-    change(mailed, AlertKind.RUNS, audience="chosen", member_ids=[str(mailed.bob.id)])
+    chosen = [str(mailed.bob.id), str(mailed.vera.id)]
+    change(mailed, AlertKind.RUNS, audience="chosen", member_ids=chosen)
     fail(mailed)
     look(mailed)
     member_remove(team=mailed.team, user=mailed.bob, actor=ACTOR)
     send()
-    assert mail.outbox == []
+    assert recipients() == ["vera@example.org"]
 
 
 def test_a_mail_that_waits_is_not_sent_when_its_alert_is_muted(mailed):
@@ -315,4 +316,99 @@ def test_where_no_mail_is_sent_the_page_says_so_and_nothing_waits(
     fail(mailed)
     look(mailed)
     assert not AlertMail.objects.for_team(mailed.team.id).exists()
-    assert b"this site sends no mail" in alice.get("/alerts/rules/").content
+    assert b"this site sends no email" in alice.get("/alerts/rules/").content
+
+
+# --- a warning that becomes critical -------------------------------------------------
+
+
+def rising(cast: Cast) -> Any:
+    """Let a budget be nearly spent, with mails about it; return what spends it."""
+    change(cast, AlertKind.BUDGET, channels=["bell", "mail"])
+    budget = budget_of(cast.team, "month")
+
+    def spent(micros: int) -> None:
+        spend(budget, micros, later())
+        look(cast)
+        send()
+
+    spent(85)
+    return spent
+
+
+def subjects() -> list[str]:
+    return [each.subject.removeprefix("[Orchestra] ") for each in mail.outbox]
+
+
+def test_a_warning_that_becomes_critical_is_mailed_again_once(cast):
+    spent = rising(cast)
+    for micros in (90, 120, 95, 130):
+        spent(micros)
+    warning, critical = subjects()
+    assert warning.startswith("Warning: ") and critical.startswith("Critical: ")
+    assert "It was a warning before." in mail.outbox[1].body
+    assert "It was a warning before." in html_of(mail.outbox[1])
+    (facts,) = recorded(cast, "alert.escalated")
+    assert (facts["severity"], facts["figures"]) == ("critical", {"percent": 120})
+
+
+def test_an_alert_that_opened_as_critical_is_not_mailed_again(cast):
+    change(cast, AlertKind.BUDGET, channels=["mail"])
+    budget = budget_of(cast.team, "month")
+    for micros in (120, 90, 120):
+        spend(budget, micros, later())
+        look(cast)
+    send()
+    assert len(mail.outbox) == 1
+    assert recorded(cast, "alert.escalated") == []
+
+
+def test_a_mail_that_still_waits_says_that_it_is_critical_and_none_follows(cast):
+    change(cast, AlertKind.BUDGET, channels=["mail"])
+    budget = budget_of(cast.team, "month")
+    for micros in (85, 120):
+        spend(budget, micros, later())
+        look(cast)
+    send()
+    (subject,) = subjects()
+    assert subject.startswith("Critical: ")
+
+
+def test_an_acknowledged_warning_that_becomes_critical_is_in_the_bell_again(cast):
+    spent = rising(cast)
+    (alert,) = open_alerts(cast)
+    alert_acknowledge(alert=alert, actor=ACTOR)
+    spent(120)
+    (alert,) = open_alerts(cast)
+    assert alert.acknowledged_at is None
+    alert_acknowledge(alert=alert, actor=ACTOR)
+    spent(90)
+    spent(130)
+    (alert,) = open_alerts(cast)
+    assert alert.acknowledged_at is not None
+
+
+def test_a_muted_warning_that_becomes_critical_sends_nothing(cast):
+    spent = rising(cast)
+    (alert,) = open_alerts(cast)
+    alert_mute(alert=alert, values={"minutes": 60}, actor=ACTOR)
+    spent(120)
+    assert len(mail.outbox) == 1
+
+
+# --- chosen members who have left ----------------------------------------------------
+
+
+def test_owners_get_the_mails_once_all_chosen_members_have_left(mailed, ada):
+    chosen = [str(mailed.bob.id), str(mailed.vera.id)]
+    change(mailed, AlertKind.RUNS, audience="chosen", member_ids=chosen)
+    member_remove(team=mailed.team, user=mailed.bob, actor=ACTOR)
+    fail(mailed)
+    look(mailed)
+    send()
+    assert recipients() == ["vera@example.org"]
+    member_remove(team=mailed.team, user=mailed.vera, actor=ACTOR)
+    look(mailed, later(hours=1))
+    look(mailed)
+    send()
+    assert recipients() == ["alice@example.org", "vera@example.org"]

@@ -11,6 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from apps.accounts.services import member_remove
 from apps.alerts.models import Alert
 from apps.alerts.selectors import access_rule, mail_choice
 from apps.alerts.types import AlertKind
@@ -20,6 +21,7 @@ from tests.budgets.test_services import recorded
 from tests.conftest import Cast
 from tests.console.conftest import text_of
 from tests.console.test_home import needs
+from tests.factories import ACTOR
 from tests.webhooks.examples import make_webhook
 
 ROW = re.compile(r'<strong><a href="/alerts/[^"]*"><bdi>([^<]*)')
@@ -70,6 +72,18 @@ def test_others_have_no_bell_unless_they_are_chosen(request, cast, alert, who):
     assert bell(browser) == "1 open alert"
 
 
+def test_owners_have_the_bell_once_all_chosen_members_have_left(
+    cast, alert, alice, ada
+):
+    change(cast, AlertKind.RUNS, audience="chosen", member_ids=[str(cast.bob.id)])
+    assert bell(alice) == "no open alert"
+    assert "1 chosen member<" in text_of(alice.get("/alerts/rules/"))
+    member_remove(team=cast.team, user=cast.bob, actor=ACTOR)
+    assert (bell(alice), bell(ada)) == ("1 open alert", "no open alert")
+    for page in ("/alerts/rules/", "/alerts/rules/runs/"):
+        assert "hosen members have left" in text_of(alice.get(page))
+
+
 def test_a_rule_without_the_bell_is_in_the_list_alone(cast, alice):
     change(cast, AlertKind.RUNS, channels=[])
     fail(cast)
@@ -103,6 +117,21 @@ def test_the_list_shows_open_alerts_and_filters(cast, alert, alice):
     assert "All clear" in text_of(alice.get("/alerts/"))
     assert listed(alice, "/alerts/?state=closed") == ["Runs fail"]
     assert listed(alice, "/alerts/?state=all") == ["Runs fail"]
+    closed = text_of(alice.get(f"/alerts/{alert.id}/"))
+    assert "/runs/?state=failed&amp;period=" in closed
+
+
+def test_an_alert_is_told_in_the_language_of_its_reader(cast, alert, alice):
+    change(cast, AlertKind.RUNS, channels=["bell", "mail"])
+    for address in ("/alerts/", f"/alerts/{alert.id}/", "/alerts/bell/"):
+        page = text_of(alice.get(address, headers={"accept-language": "de"}))
+        assert "10 Läufe in 15 Minuten, davon 10 fehlgeschlagen" in page
+        assert "Kritisch" in page
+    rules = text_of(alice.get("/alerts/rules/", headers={"accept-language": "de"}))
+    assert "Wenn 80 % eines Tages- oder Monatsbudgets ausgegeben sind." in rules
+    assert "10 of 10 runs failed" in text_of(alice.get("/alerts/"))
+    told = alice.get("/api/v1/alerts/", headers={"accept-language": "de"}).json()
+    assert told["data"][0]["detail"] == "10 of 10 runs failed in 15 minutes"
 
 
 def test_filters_that_make_no_sense_are_left_out(alert, alice):
@@ -204,7 +233,7 @@ def test_an_admin_changes_a_rule_on_record(cast, ada):
     assert (rule.threshold, rule.channels) == (35, ["bell", "mail"])
     (facts,) = recorded(cast, "alert_rule.updated")
     assert facts["before"] == {"threshold": 20, "channels": ["bell"]}
-    assert "35 % of the runs failed" in text_of(ada.get("/alerts/rules/"))
+    assert "35 % of at least 10 runs failed" in text_of(ada.get("/alerts/rules/"))
 
 
 def test_saving_a_rule_unchanged_records_nothing(cast, alice):
@@ -280,12 +309,12 @@ def test_a_test_of_the_bell_of_somebody_without_one_says_so(cast, ada):
 
 
 def test_a_test_of_mail_says_what_the_server_did(cast, alice, settings):
-    assert "has taken a test mail to alice@example.org" in said_of_test(alice, "mail")
+    assert "has taken a test email to alice@example.org" in said_of_test(alice, "mail")
     assert mail.outbox[0].to == ["alice@example.org"]
     dead(settings)
     assert "no mail server here" in said_of_test(alice, "mail")
     settings.EMAIL_BACKEND = PRINTED
-    assert "This site sends no mail" in said_of_test(alice, "mail")
+    assert "This site sends no email" in said_of_test(alice, "mail")
     assert [each["channel"] for each in recorded(cast, "alert.tested")] == ["mail"]
 
 
@@ -301,7 +330,7 @@ def test_a_test_of_webhooks_goes_to_those_that_are_subscribed(cast, alice):
 
 
 def test_a_test_of_an_unknown_channel_is_refused(alice):
-    assert "Choose bell, mail or webhook." in said_of_test(alice, "pigeon")
+    assert "Choose bell, email or webhook." in said_of_test(alice, "pigeon")
 
 
 # --- home ----------------------------------------------------------------------------
@@ -309,13 +338,13 @@ def test_a_test_of_an_unknown_channel_is_refused(alice):
 
 def test_home_shows_the_number_of_the_bell_and_says_nothing_twice(cast, alice):
     runs(cast, 5, planner="fallback")
-    unplanned = "Runs answered without a plan in the last 7 days"
+    unplanned = "runs answered without a plan in the last 7 days"
     assert unplanned in needs(alice)
     look(cast)
     found = needs(alice)
-    assert found["Open alerts"] == (1, "/alerts/?state=waiting")
+    assert found["open alert"] == (1, "/alerts/?state=waiting")
     assert unplanned not in found
     assert len(listed(alice, "/alerts/?state=waiting")) == 1
     (alert,) = open_alerts(cast)
     alice.post(f"/alerts/{alert.id}/acknowledge/")
-    assert "Open alerts" not in needs(alice)
+    assert "open alert" not in needs(alice)

@@ -57,3 +57,25 @@ def test_a_muted_alert_sends_no_event_when_it_opens_again(
     look(cast)
     deliver_all()
     assert len(receiver.requests) == 1
+
+
+def test_a_chat_gets_one_plain_line_that_is_no_markup_and_calls_nobody(
+    cast: Cast, make: Any, receiver: Receiver, settings: Any
+) -> None:
+    cast.team.name = "<!channel> @all [x](//a.io)"
+    cast.team.save()
+    make("alert.opened", "alert.closed", kind="chat")
+    change(cast, AlertKind.RUNS, channels=["webhook"])
+    fail(cast)
+    look(cast)
+    (alert,) = open_alerts(cast)
+    look(cast, later(hours=1))
+    deliver_all()
+    opened, closed = receiver.requests
+    assert opened.headers["content-type"] == "application/json; charset=utf-8"
+    url = f"{settings.CONDUCTOR_URL}/alerts/{alert.id}/"
+    team = "[&lt;!channel&gt; @\u200ball [x]\u200b(//a.io)]"
+    assert opened.event == {
+        "text": f"{team} Critical: Runs fail. 10 of 10 runs failed in 15 minutes. {url}"
+    }
+    assert closed.event == {"text": f"{team} Over: Runs fail {url}"}

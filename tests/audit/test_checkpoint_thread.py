@@ -22,9 +22,9 @@ from apps.audit.metrics import COPIES_FAILED
 from apps.audit.models import Checkpoint
 from tests.audit.examples import append, chain_of, draft, execute
 from tests.audit.tampering import checkpoint, copies_in_the_log, cut_tail, verify
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PATIENCE_S = 60
 
 
 @pytest.fixture

@@ -39,10 +39,12 @@ from apps.governance.services import hold_place, hold_release, holds_lock
 from apps.governance.types import Held
 from tests.conftest import Cast
 from tests.factories import ACTOR, TeamFactory
+from tests.patience import PATIENCE_S
 from tests.rest.things import make_run
 
+AWHILE_S = 0.5
+
 pytestmark = pytest.mark.django_db
-AWHILE_S, PATIENCE_S = 0.5, 30
 
 
 def store(cast: Cast, purpose: FilePurpose = FilePurpose.BATCH) -> StoredFile:

@@ -24,10 +24,12 @@ from playwright.async_api import (
 from apps.accounts.models import User
 from apps.simulator.app import create_app
 from tests.browser.guard import Guard
+from tests.browser.holding import HeldModels
 from tests.conftest import add_worker
+from tests.patience import PATIENCE_S
 from tests.serving import serving
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -36,21 +38,31 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--site-per-process",  # as with windows: a frame without an origin has a process
 )
-PATIENCE_MS = 15_000
-"""Longest wait for anything on a page; a slow machine needs some of it."""
+PATIENCE_MS = PATIENCE_S * 1000
 WIDE = (1440, 900)
 
 
 @pytest.fixture(scope="session")
-def paced_url() -> Iterator[str]:
-    """Simulated models that take their time, so that there is something to watch."""
-    with serving(create_app(speed=1), ws="none") as url:
-        yield f"{url}/v1"
+def paced_models() -> Iterator[tuple[HeldModels, str]]:
+    """Simulated models that take their time, and their address."""
+    models = HeldModels(create_app(speed=1))
+    with serving(models, ws="none") as url:
+        yield models, f"{url}/v1"
 
 
 @pytest.fixture
-def hire(site: Any, paced_url: str) -> Callable[..., Awaitable[None]]:
+def models(site: Any, paced_models: tuple[HeldModels, str]) -> Iterator[HeldModels]:
+    """The models that `hire` gives the pool; `models.hold()` stops their answers."""
+    yield paced_models[0]
+    paced_models[0].release()
+
+
+@pytest.fixture
+def hire(
+    site: Any, models: HeldModels, paced_models: tuple[HeldModels, str]
+) -> Callable[..., Awaitable[None]]:
     """Give the default pool exactly these models, and a conductor that obeys."""
 
     @database_sync_to_async
@@ -58,7 +70,7 @@ def hire(site: Any, paced_url: str) -> Callable[..., Awaitable[None]]:
         pool = site.cast.team.pools.get(is_default=True)
         pool.places.all().delete()
         for model in models:
-            add_worker(site.cast.team, paced_url, model)
+            add_worker(site.cast.team, paced_models[1], model)
         pool.fallback = pool.places.order_by("position").first().worker
         pool.save()
         site.set_conductor("scripted-conductor")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -11,9 +10,9 @@ from playwright.async_api import Page, expect
 from apps.accounts.models import Team
 from apps.runs.models import Run
 from apps.runs.selectors import run_events
+from tests.patience import eventually
 
 RUN = "#run-body"
-PATIENCE_S = 15
 
 
 async def start(page: Page, prompt: str) -> None:
@@ -32,7 +31,7 @@ async def ask_worker(page: Page, worker: str, prompt: str = "Hello") -> None:
 
 async def is_ready(page: Page) -> None:
     """Wait until the page of a conversation does what it does by its script."""
-    await page.wait_for_url("**/conversations/**")
+    await page.wait_for_url("**/conversations/**", wait_until="commit")
     await expect(page.locator("#composer[data-ready]")).to_be_attached()
 
 
@@ -74,6 +73,5 @@ def in_database(change: Any) -> Any:
 
 def wait_for_end(team: Team) -> None:
     """Return when the only run of a team is over, going by the database alone."""
-    deadline = time.monotonic() + PATIENCE_S
-    while Run.objects.for_team(team.id).get().finished_at is None:
-        assert time.monotonic() < deadline, "the run did not end"
+    runs = Run.objects.for_team(team.id)
+    assert eventually(lambda: runs.get().finished_at is not None)

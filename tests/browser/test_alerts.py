@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from channels.db import database_sync_to_async
@@ -95,3 +97,49 @@ async def test_an_alert_is_acknowledged_without_a_script(visit, site):
     await expect(page.get_by_text("By Alice")).to_be_visible()
     await page.goto("/alerts/?state=waiting")
     await expect(page.get_by_role("heading", name="All clear")).to_be_visible()
+
+
+async def test_a_bell_without_a_server_asks_less_often_and_resumes_when_looked_at(
+    visit, site
+):
+    seen = await visit(site.cast.alice)
+    seen.guard.expect("ERR_FAILED")
+    page = seen.page
+    await page.clock.install()
+    await page.goto("/docs/")
+    # From here on the page's clock goes only where the test moves it.
+    await page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=5))
+    asked = 0
+    is_down = True
+
+    async def answer(route) -> None:
+        nonlocal asked
+        asked += 1
+        await (route.abort() if is_down else route.continue_())
+
+    await page.route("**/alerts/bell/", answer)
+    gaps = []
+    for number in range(1, 6):
+        async with page.expect_event("requestfailed"):
+            gaps.append(
+                await seconds_until(page, lambda number=number: asked == number)
+            )
+    for gap, wait_s in zip(gaps[1:], (30, 60, 120, 240), strict=True):
+        assert wait_s <= gap < 2 * wait_s
+    await page.clock.run_for(3_600_000)
+    assert asked == 5
+    is_down = False
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    await seconds_until(page, lambda: asked == 6)
+    assert await seconds_until(page, lambda: asked == 7) >= 14
+
+
+async def seconds_until(page, is_met) -> int:
+    """Move the page's clock on by seconds until something is so; return how many."""
+    for seconds in range(600):
+        if is_met():
+            return seconds
+        await page.clock.run_for(1_000)
+        # An answer of the server, or its absence, takes a moment of its own.
+        await page.evaluate("fetch('/healthz')")
+    raise AssertionError("it did not come to that")

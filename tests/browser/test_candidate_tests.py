@@ -22,7 +22,6 @@ from tests.evaluation.samples import make_ab_test, make_shadow_test
 from tests.factories import ACTOR
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
-PATIENCE_MS = 60_000
 SUM = "What is 17 * 23 + 4?"
 
 
@@ -55,14 +54,14 @@ async def test_a_shadow_test_of_the_demo_begins_and_shows_results(
     await page.get_by_label("Name").fill("One worker for mini")
     await page.get_by_label("Runs of").select_option(label="simulated/mini")
     await page.get_by_label("Which runs").select_option("1")
-    await page.get_by_label("Runs at most").fill("1")
+    await page.get_by_label("Maximum number of runs").fill("1")
     await page.get_by_label("Cost limit").fill("5")
     await page.get_by_text("Only some of the tier’s runs").click()
     await page.get_by_label("Words in the title").fill("17 * 23")
     await fits(page)
     await page.get_by_role("button", name="Start").click()
     state = page.locator(".evaluation__state .badge")
-    await expect(state).to_have_text("Completed", timeout=PATIENCE_MS)  # by itself
+    await expect(state).to_have_text("Completed")  # by itself
     await expect(page.get_by_role("heading", name="Side by side")).to_be_visible()
     await expect(page.get_by_role("link", name="Original")).to_be_visible()
     await fits(page)
@@ -86,7 +85,7 @@ async def test_an_ab_test_of_the_demo_answers_and_is_stopped(
     await expect(page.get_by_role("heading", name="No runs yet")).to_be_visible()
     await ask(access)
     run = page.get_by_role("link", name=SUM)
-    await expect(run).to_be_visible(timeout=PATIENCE_MS)  # by itself
+    await expect(run).to_be_visible()  # by itself
     await fits(page)
     await run.click()
     await page.get_by_role("link", name="A/B test").click()

@@ -29,14 +29,18 @@ async def begin(page: Page, *workers: str, blind: bool = True) -> None:
     await page.wait_for_url("**/comparisons/*-*/")
 
 
-async def test_three_are_streamed_voted_on_by_keyboard_and_revealed(visit, site, hire):
+async def test_three_are_streamed_voted_on_by_keyboard_and_revealed(
+    visit, site, hire, models
+):
     names = ("tokens-60-60", "tokens-90-60", "instant")
     await hire(*names)
+    models.hold()
     page = (await visit(site.cast.alice)).page
     await begin(page, *names)
     columns = page.get_by_role("article")
     await expect(columns).to_have_count(3)
     await expect(page.locator("#comparison")).to_contain_text("0 1 2 3")
+    models.release()
     vote = page.get_by_role("button", name="B is better")
     await expect(vote).to_be_visible()
     hidden = await page.locator("main").inner_html()
@@ -65,16 +69,18 @@ async def test_comparison_fits_a_telephone(visit, site):
     assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
 
 
-async def test_p9_numbers_of_a_running_answer_move(visit, site, hire):
-    await hire("instant", "tokens-600-100")
+async def test_p9_numbers_of_a_running_answer_move(visit, site, hire, models):
+    await hire("instant", "tokens-200-100")
+    models.hold()
     page = (await visit(site.cast.alice)).page
-    await begin(page, "instant", "tokens-600-100", blind=False)
-    right = page.get_by_role("article", name="tokens-600-100")
+    await begin(page, "instant", "tokens-200-100", blind=False)
+    right = page.get_by_role("article", name="tokens-200-100")
     await expect(right.locator(".metrics__sub").first).to_have_text(
         re.compile(r"^[2-9]\.\d s of model time")
     )
     tokens = right.locator("[data-writing]")
     await expect(tokens).to_have_text(re.compile(r"\+ ≈ \d\d"))
+    models.release()
     await expect(right).to_contain_text("Completed")
     await expect(tokens).to_have_count(0)
 

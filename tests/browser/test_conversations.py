@@ -48,13 +48,17 @@ async def test_a_person_follows_up_edits_and_goes_back(visit, site, echo):
     await expect(page.locator("#now")).to_contain_text("3 of 3")
 
 
-async def test_a_turn_can_be_edited_as_soon_as_its_run_is_over(visit, site, hire):
-    await hire("delay-1500")
+async def test_a_turn_can_be_edited_as_soon_as_its_run_is_over(
+    visit, site, hire, models
+):
+    await hire("instant")
+    models.hold()
     page = (await visit(site.cast.alice)).page
-    await runs.ask_worker(page, "delay-1500")
+    await runs.ask_worker(page, "instant")
     edit = page.locator("#now").get_by_role("link", name="Edit")
     await expect(page.locator("#run-body[data-state=running]")).to_be_attached()
     await expect(edit).to_be_hidden()
+    models.release()
     await runs.ends(page)
     await expect(edit).to_be_visible()
 
@@ -116,7 +120,12 @@ async def test_the_answer_is_on_the_first_screen_of_a_phone(visit, site, echo):
     page = (await visit(site.cast.alice, size=PHONE)).page
     await page.goto("/")
     await say(page, "one")
-    await expect(page.locator("#run-answer .prose")).to_be_in_viewport()
+    answer = page.locator("#run-answer .prose")
+    await expect(answer).to_be_in_viewport()
+    await page.get_by_role("textbox", name="Prompt").scroll_into_view_if_needed()
+    await expect(answer).not_to_be_in_viewport()
+    await say(page, "two")
+    await expect(answer).to_be_in_viewport()
     await expect(page.get_by_role("link", name="New chat")).to_be_hidden()
     await page.get_by_role("link", name="Conversations", exact=True).click()
     await expect(page.get_by_role("link", name="New chat")).to_be_visible()

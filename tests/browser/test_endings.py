@@ -14,10 +14,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 ANSWERED = "simulated worker sim-delta"
 
 
-async def test_escape_stops_the_run_and_keeps_what_is_on_record(visit, site, hire):
-    await hire("instant", "tokens-2000-100")
+async def test_escape_stops_the_run_and_keeps_what_is_on_record(
+    visit, site, hire, models
+):
+    await hire("instant", "tokens-200-100")
     page = (await visit(site.cast.alice)).page
     await page.goto("/")
+    models.hold(after=30)
     await runs.start(page, question_with((0, "Quick.", []), (1, "Slow.", [0])))
     live = runs.card(page, 1, "running").locator("[data-live]")
     await expect(live).to_contain_text("0 1 2")
@@ -135,11 +138,12 @@ async def test_p10_keys_start_no_second_run_while_one_goes_on(visit, site, hire)
 
 
 async def test_p11_failed_run_keeps_what_was_received_and_offers_a_retry(
-    visit, site, hire
+    visit, site, hire, models
 ):
-    await hire("tokens-2000-100")
+    await hire("tokens-200-100")
+    models.hold(after=30)
     page = (await visit(site.cast.alice)).page
-    await runs.ask_worker(page, "tokens-2000-100")
+    await runs.ask_worker(page, "tokens-200-100")
     await expect(page.locator("#run-answer [data-mirror]")).to_contain_text("0 1 2 3")
     await page.keyboard.press("Escape")
     await runs.ends(page, "cancelled")

@@ -91,12 +91,14 @@ async def test_focus_is_on_what_is_wrong_with_a_form(visit, site):
     await expect(page.locator("#form-errors")).to_be_focused()
 
 
-async def test_focus_survives_live_updates(visit, site, hire):
-    await hire("delay-300")
+async def test_focus_survives_live_updates(visit, site, hire, models):
+    await hire("instant")
+    models.hold()
     page = (await visit(site.cast.alice)).page
-    await runs.ask_worker(page, "delay-300")
+    await runs.ask_worker(page, "instant")
     node = page.locator('a.node[data-step="0-0"]')
     await node.focus()
+    models.release()
     await runs.ends(page)
     await expect(node).to_be_focused()
 

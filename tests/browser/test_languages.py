@@ -20,7 +20,7 @@ CUT_OFF = """() => [...document.querySelectorAll(".topbar :is(a, button, summary
 async def choose_german(page):
     await page.goto("/account/")
     await page.get_by_label("Language of the pages").select_option("Deutsch")
-    await page.get_by_role("button", name="Save the language").click()
+    await page.get_by_role("button", name="Save language").click()
     await expect(page.get_by_text("Ihre Sprache ist gespeichert.")).to_be_visible()
 
 

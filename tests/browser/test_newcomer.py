@@ -177,7 +177,7 @@ async def make_capped_key(page: Page, cap_usd: str = CAP_USD) -> str:
     await page.get_by_label("Name", exact=True).fill("Cron job")
     for scope in ("Read runs", "Call single workers"):
         await page.get_by_label(scope).uncheck()
-    await page.get_by_label("May spend").fill(cap_usd)
+    await page.get_by_label("Cost limit").fill(cap_usd)
     await page.get_by_role("button", name="Create key").click()
     secret = await page.get_by_label("API key").input_value()
     command = await page.locator("#code-text-curl").inner_text()

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 async def save_name(page, name):
     await page.goto("/account/")
     await page.locator('[name="name"]').fill(name)
-    await page.get_by_role("button", name="Save the name").click()
+    await page.get_by_role("button", name="Save name").click()
 
 
 async def test_success_moves_nothing_and_closes_by_itself(visit, site):

@@ -64,8 +64,8 @@ async def sign_in(page: Page, email: str) -> None:
 async def add_passkey(page: Page) -> None:
     await page.goto("/accounts/2fa/webauthn/add/")
     await page.get_by_label("Password").fill(PASSWORD)
-    await page.get_by_role("button", name="Go on").click()
-    await page.get_by_role("button", name="Add it").click()
+    await page.get_by_role("button", name="Continue").click()
+    await page.get_by_role("button", name="Add passkey").click()
     await expect(page.get_by_role("heading", name="Recovery codes")).to_be_visible()
 
 

@@ -31,13 +31,15 @@ async def test_each_node_says_what_its_step_does_and_what_it_took(visit, site):
         await expect(nodes.nth(number)).to_contain_text("tokens · ")
 
 
-async def test_a_step_that_is_open_follows_its_run(visit, site, hire):
-    await hire("delay-1500")
+async def test_a_step_that_is_open_follows_its_run(visit, site, hire, models):
+    await hire("instant")
+    models.hold()
     page = (await visit(site.cast.alice)).page
-    await runs.ask_worker(page, "delay-1500")
+    await runs.ask_worker(page, "instant")
     await page.locator('a.node[data-state="running"]').click()
     drawer = page.get_by_role("dialog")
     await expect(drawer).to_contain_text("Running")
+    models.release()
     await expect(drawer).to_contain_text("Completed")
     await expect(drawer.locator(".prose")).not_to_be_empty()
 

@@ -48,8 +48,9 @@ class Line:
             await self._page_end.close(code=GOING_AWAY)
 
 
-async def test_page_catches_up_after_a_lost_connection(visit, site, hire):
+async def test_page_catches_up_after_a_lost_connection(visit, site, hire, models):
     await hire("instant", f"tokens-{TOKENS}-100")
+    models.hold(after=30)
     page = (await visit(site.cast.alice)).page
     line = Line()
     await page.route_web_socket("**/ws/runs/**", line.connect)
@@ -59,16 +60,21 @@ async def test_page_catches_up_after_a_lost_connection(visit, site, hire):
     await expect(live).to_contain_text("18 19 20")
     await line.cut()
     await expect(page.locator("#run-link")).to_contain_text("reconnecting")
+    models.go_on()
     await line.mend()
     await expect(page.locator("#run-link")).to_be_hidden()
     await expect(live).to_contain_text("250 251")
     assert COUNTED.startswith(await live.text_content() or "no text")
+    models.release()
     await runs.ends(page)
     await expect(page.locator("#run-answer .prose")).to_have_text(COUNTED.strip())
 
 
-async def test_run_that_ends_while_the_line_is_cut_is_shown_whole(visit, site, hire):
+async def test_run_that_ends_while_the_line_is_cut_is_shown_whole(
+    visit, site, hire, models
+):
     await hire("tokens-200-80")
+    models.hold(after=20)
     page = (await visit(site.cast.alice)).page
     line = Line()
     await page.route_web_socket("**/ws/runs/**", line.connect)
@@ -78,6 +84,7 @@ async def test_run_that_ends_while_the_line_is_cut_is_shown_whole(visit, site, h
     await expect(live).to_contain_text("0 1 2")
     await line.cut()
     await expect(page.locator("#run-link")).to_be_visible()
+    models.release()
     await runs.in_database(lambda: runs.wait_for_end(site.cast.team))
     await line.mend()
     await runs.ends(page)
@@ -85,8 +92,9 @@ async def test_run_that_ends_while_the_line_is_cut_is_shown_whole(visit, site, h
     await expect(page.locator("#run-link")).to_be_hidden()
 
 
-async def test_reload_in_mid_run_goes_on_from_there(visit, site, hire):
+async def test_reload_in_mid_run_goes_on_from_there(visit, site, hire, models):
     await hire(f"tokens-{TOKENS}-100")
+    models.hold(after=30)
     page = (await visit(site.cast.alice)).page
     await page.goto("/")
     await runs.start(page, question_with((0, "Count.", [])))
@@ -94,6 +102,7 @@ async def test_reload_in_mid_run_goes_on_from_there(visit, site, hire):
     await expect(live).to_contain_text("0 1 2")
     await page.reload()
     seen = len(await live.text_content() or "")
+    models.go_on()
     await expect(live).to_contain_text(COUNTED[seen : seen + 100])
     assert COUNTED.startswith(await live.text_content() or "no text")
     await page.keyboard.press("Escape")

@@ -28,23 +28,27 @@ async def states(site) -> list[str]:
     return list(await runs.in_database(read))
 
 
-async def test_prompt_waits_until_the_run_ends(visit, site, hire):
-    await hire("delay-2000")
+async def test_prompt_waits_until_the_run_ends(visit, site, hire, models):
+    await hire("instant")
+    models.hold()
     page = (await visit(site.cast.alice)).page
-    await runs.ask_worker(page, "delay-2000")
+    await runs.ask_worker(page, "instant")
     await send_second(page, "When the run ends")
     await expect(page.locator("#queued")).to_be_visible()
+    models.release()
     await expect(page.locator(".turn--now")).to_contain_text(SECOND)
     await runs.ends(page)
     assert await states(site) == ["completed", "completed"]
 
 
-async def test_prompt_that_waits_can_be_taken_back(visit, site, hire):
-    await hire("delay-2000")
+async def test_prompt_that_waits_can_be_taken_back(visit, site, hire, models):
+    await hire("instant")
+    models.hold()
     page = (await visit(site.cast.alice)).page
-    await runs.ask_worker(page, "delay-2000")
+    await runs.ask_worker(page, "instant")
     await send_second(page, "When the run ends")
     await page.get_by_role("button", name="Do not send").click()
+    models.release()
     await runs.ends(page)
     await expect(page.get_by_role("textbox", name="Prompt")).to_have_value(SECOND)
     assert await states(site) == ["completed"]

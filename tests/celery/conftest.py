@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -19,14 +18,12 @@ import psycopg
 import pytest
 
 from apps.simulator.app import create_app
+from tests.patience import PATIENCE_S, eventually
 from tests.runs.conftest import Models
 from tests.services import Postgres, Redis, postgres, redis
 from tests.serving import serving
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PATIENCE_S = 60
-"""Longer than anything here takes, however busy the machine."""
-LOOK_S = 0.02
 DRAIN_S = 3
 """Long enough for one step of the slow worker, and too short for five."""
 SLOW = 1
@@ -146,10 +143,7 @@ class Crew:
 
 def wait_for(is_true: Callable[[], bool]) -> None:
     """Look until something outside of this process is so."""
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not is_true():
-        assert time.monotonic() < give_up_at, "it never was so"
-        time.sleep(LOOK_S)
+    assert eventually(is_true), "it never was so"
 
 
 def stop(process: subprocess.Popen[bytes]) -> int:

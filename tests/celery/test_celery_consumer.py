@@ -13,7 +13,7 @@ from celery.worker import WorkController, state
 from apps.runs import tasks
 from conductor_site import celery_consumer
 from conductor_site.celery import configuration
-from tests.celery.conftest import PATIENCE_S
+from tests.patience import PATIENCE_S
 from tests.services import Redis, redis
 
 RUN_ID = uuid.UUID(int=7)

@@ -19,9 +19,9 @@ from apps.core.errors import Overloaded
 from apps.runs import tasks
 from apps.runs.coordination.run_notifier import MAX_WAITING, RunNotifier
 from conductor_site.celery import app, broker_url, configuration
+from tests.patience import PATIENCE_S
 
 RUN_ID = uuid.UUID(int=7)
-PATIENCE_S = 10
 
 
 # --- what Celery is told -------------------------------------------------------------

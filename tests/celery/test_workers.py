@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import time
 
-from tests.celery.conftest import PATIENCE_S, SLOW, Crew, stop, wait_for
+from tests.celery.conftest import SLOW, Crew, stop, wait_for
+from tests.patience import PATIENCE_S
 from tests.runs.asking import planned
 
 ENDED = "response.completed"

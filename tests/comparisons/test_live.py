@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 import uuid
 
 import pytest
@@ -19,6 +18,7 @@ from apps.runs.selectors import run_record, run_view
 from tests.comparisons.conftest import signed_in, start
 from tests.conftest import Site
 from tests.factories import ACTOR
+from tests.patience import eventually
 from tests.rest.conftest import member
 
 THREE = ("conductor-ultra", "worker/sim-delta", "worker/sim-birch")
@@ -27,12 +27,13 @@ THREE = ("conductor-ultra", "worker/sim-delta", "worker/sim-birch")
 def ended(site: Site, comparison_id: uuid.UUID) -> Comparison:
     """Return a comparison once its runs and its judge are over."""
     alice = signed_in(site.cast.alice)
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
+
+    def is_over() -> bool:
         page = alice.get(f"/comparisons/{comparison_id}/body/").content.decode()
-        is_over = page.count("data-over") == page.count("data-column=")
-        if is_over and "data-judging" not in page:
-            break
+        runs_are_over = page.count("data-over") == page.count("data-column=")
+        return runs_are_over and "data-judging" not in page
+
+    assert eventually(is_over)
     return Comparison.objects.for_team(site.cast.team.id).get(id=comparison_id)
 
 

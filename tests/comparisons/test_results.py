@@ -8,7 +8,7 @@ import pytest
 
 from apps.comparisons.selectors import candidate_votes
 from tests.comparisons.conftest import MODELS, kept_comparison, signed_in
-from tests.factories import ACTOR
+from tests.factories import ACTOR, PoolFactory, WorkerFactory
 from tests.playground import stories
 from tests.playground.conftest import record_run
 from tests.rest.conftest import member
@@ -57,11 +57,40 @@ def test_votes_on_different_prompts_and_on_twins_do_not_count(cast, recorded):
     assert results(cast.alice) == {}
 
 
+def test_candidates_that_had_one_name_are_told_apart(cast, recorded):
+    former = WorkerFactory.create(team=cast.team, name="gpt-5")
+    vote(cast.alice, recorded(), "better-B")
+    former.name = "gpt-5-old"
+    former.save(update_fields=["name"])
+    WorkerFactory.create(team=cast.team, name="gpt-5")
+    vote(cast.alice, recorded())
+    rows = member(cast.alice).get(RESULTS).json()["data"]
+    found = {(r["preferred"], r["is_former"]) for r in rows if r["model"] == MODELS[1]}
+    assert found == {(1, True), (0, False)}
+    page = signed_in(cast.alice).get("/comparisons/").content.decode()
+    assert page.count("gpt-5 (former)") == 1
+
+
+def test_two_names_of_one_candidate_are_one_row(cast, recorded):
+    PoolFactory.create(team=cast.team, name="main", is_default=True)
+    vote(cast.alice, recorded(models=("conductor-ultra", "worker/gpt-5")))
+    vote(cast.alice, recorded(models=("main/ultra", "worker/gpt-5")))
+    assert results(cast.alice)["main/ultra"] == (2, 2, 0)
+
+
+def test_candidate_has_the_name_that_it_was_compared_by_last(cast, recorded):
+    PoolFactory.create(team=cast.team, name="main", is_default=True)
+    vote(cast.alice, recorded(models=("conductor-ultra", "worker/gpt-5")))
+    recorded(models=("main/ultra", "worker/gpt-5"))
+    (first, second) = candidate_votes(cast.team.id, ACTOR)
+    assert (first.model, second.model) == ("main/ultra", "worker/gpt-5")
+
+
 def test_results_take_as_many_queries_for_many_comparisons(
     cast, recorded, django_assert_max_num_queries
 ):
     for _ in range(3):
         vote(cast.alice, recorded())
-    with django_assert_max_num_queries(1):
+    with django_assert_max_num_queries(4):
         rows = candidate_votes(cast.team.id, ACTOR)
     assert {each.model: each.votes for each in rows} == dict.fromkeys(MODELS, 3)

@@ -14,7 +14,8 @@ from apps.accounts.models import User
 from apps.simulator.app import create_app
 from tests.comparisons.conftest import start
 from tests.conftest import Site, add_worker
-from tests.runs.asking import PATIENCE_S, frames, session_of
+from tests.patience import PATIENCE_S
+from tests.runs.asking import frames, session_of
 from tests.serving import serving
 
 SLOW = ("worker/tokens-40-80", "worker/tokens-60-80")

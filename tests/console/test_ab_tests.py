@@ -85,6 +85,9 @@ def test_what_cannot_be_promoted_says_so(site: Site):
     assert "cannot be promoted: self-reflection × 5 (sim-birch) is a fixed" in page
     assert re.search(r"<button[^>]* disabled[^>]*>Promote B</button>", page)
     assert f"{address}promote/" not in page
+    asked = alice.get(f"{address}promote/").content.decode()
+    assert "cannot be promoted: self-reflection × 5 (sim-birch) is a fixed" in asked
+    assert "Promote</button>" not in asked
 
 
 @pytest.mark.parametrize(

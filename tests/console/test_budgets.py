@@ -120,7 +120,7 @@ def test_bad_limit_changes_nothing(alice, cast, budget):
 
 def test_budget_is_deleted_after_being_asked(alice, cast, budget):
     url = f"/budgets/{budget.id}/delete/"
-    question = "Delete this budget: Whole team, $10.00 per day?"
+    question = "Delete the budget of “Whole team”, $10.00 per day?"
     assert question in text_of(alice.get(url))
     alice.post(url)
     assert not budgets(cast).exists()

@@ -155,7 +155,7 @@ def test_test_of_a_conductor_tells_the_plan_it_read(alice, simulator_url):
     sent = conductor_input(base_url=simulator_url, model="sim-conductor", test="1")
     page = alice.post(f"{URL}new/", sent, follow=True).content.decode()
     assert "Plan read: 3 steps." in words(page)
-    assert "Plans" in words(alice.get(URL).content.decode())
+    assert "Can plan" in words(alice.get(URL).content.decode())
 
 
 @pytest.mark.parametrize(

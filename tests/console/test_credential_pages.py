@@ -23,7 +23,7 @@ def credential(cast):
 
 
 def test_team_without_keys_is_told_where_they_come_from(alice):
-    assert "No keys stored" in alice.get(URL).content.decode()
+    assert "No credentials stored" in alice.get(URL).content.decode()
 
 
 def test_list_shows_host_and_users_but_never_the_key(cast, alice, credential):
@@ -39,7 +39,7 @@ def test_key_is_stored_for_the_host_of_its_address(cast, alice):
     page = alice.post(f"{URL}new/", sent, follow=True).content.decode()
     row = Credential.objects.for_team(cast.team.id).get()
     assert credential_open(row, base_url=BASE_URL) == SECRET
-    assert "The key Mine is stored for http://127.0.0.1:9." in page
+    assert "The credential Mine is stored for http://127.0.0.1:9." in page
     assert SECRET not in page
 
 
@@ -90,7 +90,7 @@ def test_secret_is_replaced(cast, alice, credential):
     page = alice.post(f"{URL}{credential.id}/", sent, follow=True).content.decode()
     credential.refresh_from_db()
     assert credential_open(credential, base_url=BASE_URL) == "sk-newer"
-    assert "The key Main key has a new secret." in page
+    assert "The credential Main key has a new API key." in page
 
 
 def test_empty_secret_keeps_the_stored_one(cast, alice, credential):

@@ -10,10 +10,12 @@ from django.test import Client
 from apps.console.evaluations.slope_chart import slope_chart
 from apps.console.views.evaluation import evaluation_reports
 from apps.evaluation.reports.comparison import compare
+from apps.evaluation.selectors import results_of
 from tests.conftest import Cast
 from tests.evaluation.made_up import STATES, made_up_evaluation
 from tests.evaluation.samples import suite
 
+MEASURED = "0199c0de-0000-7000-8000-00000000000a"
 BETTER = (("right",) * 10, *STATES[1:])
 
 
@@ -45,7 +47,7 @@ def test_every_figure_of_a_report_leads_to_its_results(cast, vera):
         "system=0&amp;family=sums&amp;worker=sim-delta",
     ):
         assert f"results/?{query}" in page
-    assert "worker_failed, 1 time" in page
+    assert "worker failed, 1 time" in page
     assert "unparseable, 1 time" in page
 
 
@@ -78,7 +80,34 @@ def test_a_comparison_has_a_chart_and_pages_of_changes(cast, vera, monkeypatch):
     assert "conductor (ultra): 0.600, then 1.000" in page
     assert "Page 1 of 2" in page
     assert "capital-3" in body(vera, f"{address}&page=2")
-    assert "None." in body(vera, f"{address}&system=sim-delta")
+    assert "Tasks that changed" in body(vera, f"{address}&system=no-number")
+    assert "None." in body(vera, f"{address}&system=2")
+
+
+def test_changes_of_two_systems_of_one_name_are_told_apart(cast, vera):
+    version = suite(cast.team)
+    pair = [made_up_evaluation(cast.team, version) for _ in range(2)]
+    cascade = {"kind": "cascade", "cheap": "a", "strong": "b", "measured_by": MEASURED}
+    twins = [{**cascade, "samples": count} for count in (2, 3, 4)]
+    for evaluation in pair:
+        evaluation.settings = {**evaluation.settings, "systems": twins}
+        evaluation.save(update_fields=["settings"])
+    changed = results_of(pair[1]).filter(system=1, state="right").earliest("place")
+    changed.state = "wrong"
+    changed.save(update_fields=["state"])
+    address = f"/evaluations/{pair[0].id}/comparison/?with={pair[1].id}"
+    assert "became wrong" not in body(vera, f"{address}&system=1")
+    assert "became wrong" in body(vera, f"{address}&system=2")
+
+
+def test_a_comparison_begins_with_one_that_has_a_system_in_common(cast, vera):
+    version = suite(cast.team)
+    mine, alike, other = (made_up_evaluation(cast.team, version) for _ in range(3))
+    systems = [{"kind": "random_plan", "max_steps": n} for n in (2, 3, 4)]
+    other.settings = {**other.settings, "systems": systems}
+    other.save(update_fields=["settings"])
+    page = body(vera, f"/evaluations/{mine.id}/comparison/")
+    assert f'<option value="{alike.id}" selected>' in page
 
 
 def test_numbers_of_a_chart_do_not_hide_each_other(cast):

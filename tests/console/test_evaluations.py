@@ -26,7 +26,7 @@ from tests.evaluation.samples import (
 )
 from tests.evaluation.test_driver import ended, start
 from tests.factories import PoolFactory
-from tests.runs.asking import eventually
+from tests.patience import eventually
 
 ALONE = ("exploration", "probe")
 """Systems that no other one stands beside."""

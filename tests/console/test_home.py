@@ -22,7 +22,9 @@ from tests.governance.test_fail_closed import UNREADABLE
 from tests.insights.runs import answered
 from tests.rest.things import make_review, make_run
 
-NEED = re.compile(r'<li><a href="([^"]*)"[^>]*><strong>([^<]*)</strong> <span>([^<]*)')
+NEED = re.compile(
+    r'<li><a href="([^"]*)"[^>]*>(?:<strong>([^<]*)</strong> )?<span>([^<]*)'
+)
 FIGURE = re.compile(r'<dt>([^<]*)</dt><dd><a href="([^"]*)">([^<]*)</a>')
 COUNTED = re.compile(r'id="run-count">([\d,]+) run')
 
@@ -30,7 +32,7 @@ COUNTED = re.compile(r'id="run-count">([\d,]+) run')
 def needs(browser: Client) -> dict[str, tuple[int, str]]:
     """Return number and address of what needs a person, by its words."""
     found = NEED.findall(text_of(browser.get("/home/")))
-    return {words: (int(number), html.unescape(url)) for url, number, words in found}
+    return {words: (int(n or 1), html.unescape(url)) for url, n, words in found}
 
 
 def figures(browser: Client) -> dict[str, tuple[str, str]]:
@@ -52,7 +54,11 @@ def test_others_are_led_to_the_playground(request: Any, who: str):
 
 def test_owners_and_admins_begin_here(alice: Client, ada: Client):
     for browser in (alice, ada):
-        assert "Needs a person" in text_of(browser.get("/home/"))
+        assert "Needs attention" in text_of(browser.get("/home/"))
+
+
+def test_team_without_a_planned_answer_sees_what_it_lacks(alice: Client):
+    assert "Steps to your first planned answer" in text_of(alice.get("/home/"))
 
 
 def test_sign_in_leads_home(cast: Any, client: Client):
@@ -85,7 +91,7 @@ def test_runs_without_a_plan_are_counted_as_their_list_does(cast: Any, alice: Cl
     for planner in ("fallback", "fallback", "language_model"):
         make_run(cast, planner=planner)
     make_run(cast, planner="fallback", created_at=timezone.now() - timedelta(days=30))
-    number, url = needs(alice)["Runs answered without a plan in the last 7 days"]
+    number, url = needs(alice)["runs answered without a plan in the last 7 days"]
     assert number == counted(alice, url) == 2
 
 
@@ -93,7 +99,7 @@ def test_failing_workers_are_counted_as_their_list_does(cast: Any, alice: Client
     for name in ("one", "two"):
         with_last_test(cast.team, name, ok=False)
     WorkerFactory.create(team=cast.team, name="three")
-    number, url = needs(alice)["Failing workers"]
+    number, url = needs(alice)["failing workers"]
     page = text_of(alice.get(url))
     assert number == page.count('<tbody id="worker-') == 2
     assert "2 failing of 3 workers" in page
@@ -101,21 +107,21 @@ def test_failing_workers_are_counted_as_their_list_does(cast: Any, alice: Client
 
 def test_reviews_that_wait_are_counted(cast: Any, alice: Client):
     make_review(cast)
-    number, url = needs(alice)["Runs that wait for review"]
+    number, url = needs(alice)["run waiting for review"]
     assert number == 1
     assert "What is 17 * 23 + 4?" in text_of(alice.get(url))
 
 
 def test_unreadable_policy_is_said(cast: Any, alice: Client):
     PolicyVersion.objects.create(team=cast.team, version=1, document=UNREADABLE)
-    assert needs(alice)["Policies that cannot be read"] == (1, "/policy/")
+    assert needs(alice)["policy that cannot be read"] == (1, "/policy/")
 
 
 def test_budgets_near_their_end_are_counted_and_drawn(cast: Any, alice: Client):
     values = {"kind": "team", "period": "month", "limit_usd": "10.00"}
     budget = budget_create(team=cast.team, values=values, actor=ACTOR)
     spend(budget, 9_000_000)
-    assert needs(alice)["Budgets used up, or nearly"] == (1, "/budgets/")
+    assert needs(alice)["budget used up, or nearly so"] == (1, "/budgets/")
     assert "90 per cent spent" in text_of(alice.get("/home/"))
 
 

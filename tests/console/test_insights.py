@@ -12,10 +12,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from apps.console.insight_charts import DayScale, bar_chart
+from apps.console.insight_charts import DayScale, bar_chart, line_chart
 from apps.governance.models import RunFeedback
 from apps.insights.rollup import team_insights_keep
 from apps.runs.models import Run
+from apps.web.formats import duration
+from apps.web.formats import money as dollars
 from tests.conftest import Cast
 from tests.console.conftest import text_of
 from tests.factories import PoolFactory, PriceFactory
@@ -63,7 +65,7 @@ def cells(page: str, label: str) -> str:
 
 @pytest.mark.parametrize("url", PAGES)
 def test_team_that_ran_nothing_is_told_what_comes_here(alice, vera, url):
-    assert "No run in this period" in text_of(alice.get(url))
+    assert "No runs in this period" in text_of(alice.get(url))
     assert "Start a run" in text_of(alice.get(url))
     assert "Start a run" not in text_of(vera.get(url))
 
@@ -76,7 +78,7 @@ def test_viewers_see_it_and_others_do_not(vera, client, runs, url):
 
 @pytest.mark.parametrize("url", PAGES)
 def test_another_team_sees_none_of_it(mallory, runs, url):
-    assert "No run in this period" in text_of(mallory.get(url))
+    assert "No runs in this period" in text_of(mallory.get(url))
 
 
 @pytest.mark.parametrize("url", FILES)
@@ -152,6 +154,14 @@ def test_axes_of_small_counts_have_no_number_twice(highest, scale):
     today = timezone.now().date()
     days = DayScale(today, today, str)
     assert "".join(bar_chart("n", "N", "", days, {today: highest}).scale) == scale
+
+
+def test_axis_of_nothing_has_no_figures():
+    today = timezone.now().date()
+    times, money = DayScale(today, today, duration), DayScale(today, today, dollars)
+    assert line_chart("n", "N", "", times, {"Median": {}}).scale == ("", "–", "")
+    assert bar_chart("n", "N", "", money, {}).scale == ("", "–", "")
+    assert bar_chart("n", "N", "", money, {today: 0}).scale == ("", "", "$0")
 
 
 def test_days_of_charts_say_their_values(alice, runs):

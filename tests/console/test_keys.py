@@ -223,7 +223,9 @@ def test_rotated_key_is_shown_once_and_both_work(alice, cast):
 
 
 def test_revoked_key_moves_to_those_that_ended(alice, cast):
-    assert "Revoke Build server?" in text_of(alice.get(url_of(cast, "revoke/")))
+    assert "Revoke the key “Build server”?" in text_of(
+        alice.get(url_of(cast, "revoke/"))
+    )
     alice.post(url_of(cast, "revoke/"))
     assert url_of(cast, "rotate/") not in text_of(alice.get(LIST))
     assert "Build server" in text_of(alice.get(f"{LIST}?state=ended"))
@@ -246,7 +248,7 @@ def test_pages_hold_every_key_once_with_those_that_work_apart(alice, cast, monke
             for number in range(pages)
         )
         shown[state] = sorted(re.findall(r'entity"><strong><bdi>([^<]+)<', found))
-        assert found.count('Working <span class="hint">4') == pages
+        assert found.count('Active <span class="hint">4') == pages
         assert found.count('Ended <span class="hint">6') == pages
     numbers = range(3)
     assert shown[""] == ["Build server", *(f"fine {n}" for n in numbers)]

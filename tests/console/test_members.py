@@ -90,7 +90,7 @@ def test_removed_member_sees_nothing_any_more(alice, bob, cast):
 
 
 def test_member_leaves_after_being_asked(bob, cast):
-    assert "Leave Orchestra?" in text_of(bob.get("/team/leave/"))
+    assert "Leave the team “Orchestra”?" in text_of(bob.get("/team/leave/"))
     bob.post("/team/leave/")
     members = Membership.objects.for_team(cast.team.id)
     assert not members.filter(user=cast.bob).exists()

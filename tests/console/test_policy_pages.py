@@ -220,6 +220,8 @@ def test_example_rules_are_added_switched_off(alice: Client, cast: Cast) -> None
     alice.post("/policy/examples/")
     assert {rule["mode"] for rule in rules(cast)} == {"off"}
     assert "Example rules are added. They are off" in page(alice)
+    history = alice.get("/policy/history/").content.decode()
+    assert history.count('class="tag">Off<') == len(EXAMPLES)
     assert alice.post("/policy/examples/").status_code == 409
     assert len(rules(cast)) == len(EXAMPLES)
     assert "Add example rules" not in page(alice)

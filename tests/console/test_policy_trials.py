@@ -67,7 +67,7 @@ def test_the_form_of_a_rule_starts_a_trial_and_keeps_its_values(
     assert 'form="rule-form" name="cancel"' in part, "the page takes it from there"
     work()
     shown = page(alice, address(trial))
-    assert "Would have stopped 1 of 2 runs, changed 0, asked for approval 0." in shown
+    assert "Would have stopped 1 of 2 runs, changed 0 and held 0 for approval." in shown
     assert FALCON in shown
     assert "says: deny it." in shown
     assert policy_newest(cast.team.id) is None
@@ -192,7 +192,7 @@ def test_the_list_of_trials_says_what_each_has_found(alice: Client, cast: Cast) 
     start(alice)
     work()
     shown = page(alice, "/policy/trials/")
-    assert "Would have stopped 1 of 1 run, changed 0, asked for approval 0." in shown
+    assert "Would have stopped 1 of 1 run, changed 0 and held 0 for approval." in shown
     assert "Started by Alice" in shown
 
 

@@ -6,9 +6,11 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import Role, Team
-from apps.console.presets import differences
+from apps.console.presets import differences, rows
 from apps.console.presets.differences import text_pieces
-from apps.presets.models import Preset
+from apps.console.presets.views import VERSIONS_PER_PAGE
+from apps.presets.inputs import PresetContent
+from apps.presets.models import Preset, PresetVersion
 from apps.presets.selectors import content_of
 from tests.factories import MembershipFactory
 from tests.rest.conftest import actions
@@ -190,6 +192,27 @@ def test_the_list_of_versions_compares_no_texts_by_word(bob, team, monkeypatch):
     assert "prompt, system prompt changed" in page(bob, at(preset))
 
 
+def test_the_list_of_versions_opens_the_texts_of_one_page(bob, team, monkeypatch):
+    preset = made(bob, team)
+    for number in range(2, VERSIONS_PER_PAGE + 4):
+        bob.post(at(preset, "edit/"), {**TEXTS, "prompt": f"Hello {number}"})
+    opened: list[int] = []
+
+    def noted(version: PresetVersion) -> PresetContent:
+        opened.append(version.number)
+        return content_of(version)
+
+    monkeypatch.setattr(rows, "content_of", noted)
+    first = bob.get(at(preset)).content.decode()
+    assert len(opened) == VERSIONS_PER_PAGE + 2  # and what it says, and the one before
+    assert "Version 4</a>" in first and "Version 3</a>" not in first
+    assert "Page 1 of 2" in first
+    opened.clear()
+    second = bob.get(at(preset, "?page=2")).content.decode()
+    assert sorted(opened) == [1, 2, 3, VERSIONS_PER_PAGE + 3]
+    assert "Version 1</a>" in second and "the first one" in second
+
+
 def test_an_older_version_is_restored_as_a_new_one(bob, team):
     preset = made(bob, team)
     bob.post(at(preset, "edit/"), {**TEXTS, "prompt": "Hi"})
@@ -247,7 +270,7 @@ def test_an_admin_who_stops_sharing_is_led_to_the_list(alice, bob, team):
 def test_a_viewer_sees_shared_presets_and_may_do_nothing(alice, vera, team):
     preset = made(alice, team, is_shared="on")
     shown = page(vera, at(preset))
-    for way in ("/?preset=", "copy/", "edit/", "delete/"):
+    for way in ('"/?preset=', "copy/", "edit/", "delete/"):
         assert way not in shown
     assert vera.get("/presets/new/").status_code == 403
     assert vera.post("/presets/from-prompt/").status_code == 403
@@ -268,14 +291,14 @@ def test_an_archived_preset_is_listed_apart_and_cannot_be_used(bob, team):
     assert "Says hello" not in page(bob, "/presets/?show=own")
     assert "Says hello" in page(bob, "/presets/?show=archived")
     shown = page(bob, at(preset))
-    assert "Archived." in shown and "/?preset=" not in shown
+    assert "Archived." in shown and '"/?preset=' not in shown
     bob.post(at(preset, "archive/"), {"archive": "no"})
     assert "Greet" in page(bob, "/presets/")
 
 
 def test_a_preset_is_deleted_after_a_question(bob, team):
     preset = made(bob, team)
-    assert "Delete the preset Greet?" in page(bob, at(preset, "delete/"))
+    assert "Delete the preset “Greet”?" in page(bob, at(preset, "delete/"))
     bob.post(at(preset, "delete/"))
     assert not Preset.objects.for_team(team.id).exists()
     assert bob.get(at(preset)).status_code == 404

@@ -75,7 +75,9 @@ def test_run_is_put_on_hold_from_its_page(request, cast, actions, who):
 def test_hold_is_released_after_asking(alice, cast):
     hold = hold_place(team=cast.team, run_id=None, reason="Matter 7", actor=ACTOR)
     address = f"/holds/{hold.id}/release/"
-    assert "Matter 7" in text_of(alice.get(address))
+    asked = text_of(alice.get(address))
+    assert "“Matter 7”" in asked
+    assert "It covers everything in the team." in asked
     assert LegalHold.objects.for_team(cast.team.id).get().released_at is None
     page = text_of(alice.post(address, follow=True))
     assert "The legal hold is released." in page

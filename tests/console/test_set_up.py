@@ -17,7 +17,7 @@ from tests.serving import serving
 
 URL = "/setup/?provider=vllm"
 MODELS_URL = "/setup/models/"
-TODO = "Until your first planned answer"
+TODO = "Steps to your first planned answer"
 
 
 @pytest.fixture
@@ -76,6 +76,25 @@ def test_models_are_marked_saved_tested_and_put_to_use(cast, alice, simulator_ur
     planners = dict(pool.tiers.values_list("name", "planner"))
     assert planners == {"mini": "conductor", "ultra": "conductor"}
     assert pool.fallback.name == "sim-atlas"
+
+
+def test_server_that_is_not_well_known_needs_no_field_that_is_not_shown(
+    cast, alice, simulator_url
+):
+    address = "/setup/?provider=other"
+    listed = {**sent(simulator_url), "list_models": "1"}
+    form = alice.post(address, listed).context["form"]
+    hidden = {each.name: each.value() for each in form.hidden_fields()}
+    assert hidden["max_tokens_field"] == "max_tokens"
+    shown = alice.get(address).context["form"]["max_tokens_field"].value()
+    alice.post(address, sent(simulator_url, "sim-delta", max_tokens_field=shown))
+    assert names(cast)[0] == ["sim-delta"]
+
+
+def test_fault_of_a_field_that_is_not_shown_is_told_above(alice, simulator_url):
+    wrong = sent(simulator_url, "sim-delta", max_tokens_field="")
+    page = words(alice.post(URL, wrong).content.decode())
+    assert "Name of the output limit: This field is required." in page
 
 
 def test_same_models_again_are_not_there_twice(cast, alice, simulator_url):
@@ -206,6 +225,25 @@ def test_conductor_of_another_team_is_not_there(cast, alice):
     url = f"{MODELS_URL}?conductor={pool.conductor_id}"
     assert alice.get(url).status_code == 404
     assert alice.post(MODELS_URL, {"worker": str(pool.fallback_id)}).status_code == 404
+
+
+def test_what_a_test_showed_is_put_to_use_without_the_form(cast, alice, simulator_url):
+    alice.post(URL, sent(simulator_url, "sim-delta"))
+    run_tests(cast, alice)
+    worker = Worker.objects.for_team(cast.team.id).get()
+    assert not worker.accepts_images
+    assert "Let runs use it" in alice.get(MODELS_URL).content.decode()
+    address = f"/workers/{worker.id}/abilities/"
+    assert alice.post(address, {"next": MODELS_URL}).url == MODELS_URL
+    worker.refresh_from_db()
+    assert worker.accepts_images and worker.accepts_prefill
+    assert "Let runs use it" not in alice.get(MODELS_URL).content.decode()
+    assert alice.post(address, {"next": "//evil.example/"}).url == "/account/"
+
+
+def test_checklist_is_dismissed_where_one_is(alice):
+    assert alice.post("/setup/dismiss/", {"next": "/home/"}).url == "/home/"
+    assert alice.post("/setup/dismiss/").url == "/"
 
 
 @pytest.mark.parametrize("url", ["/", "/pools/", "/workers/", "/credentials/"])

@@ -9,7 +9,7 @@ from tests.conftest import Cast, Site
 from tests.console.test_evaluations import signed_in
 from tests.evaluation.samples import make_shadow_test
 from tests.evaluation.test_shadow import ask, pool_of
-from tests.runs.asking import eventually
+from tests.patience import eventually
 
 NEW = "/evaluations/shadow/new/"
 
@@ -40,7 +40,7 @@ def test_the_whole_way_on_the_pages(site: Site):
     address = answer.headers["location"]
     assert "No runs yet" in alice.get(address).content.decode()
     ask(site)
-    assert eventually(lambda: "Completed" in alice.get(address).content.decode(), 30)
+    assert eventually(lambda: "Completed" in alice.get(address).content.decode())
     page = alice.get(address).content.decode()
     for part in ("Same final answer", "Side by side", "Promote the candidate"):
         assert part in page
@@ -60,7 +60,7 @@ def test_recorded_runs_are_chosen_by_days(site: Site):
     alice = signed_in(site.cast.alice)
     ask(site)
     address = alice.post(NEW, wanted(site, begin="7")).headers["location"]
-    assert eventually(lambda: "Completed" in alice.get(address).content.decode(), 30)
+    assert eventually(lambda: "Completed" in alice.get(address).content.decode())
     test = ShadowTest.objects.for_team(site.cast.team.id).get()
     assert (test.until - test.since).days == 7
 
@@ -103,7 +103,7 @@ def test_stopping_from_the_page(site: Site):
     address = alice.post(NEW, wanted(site)).headers["location"]
     assert "stop-shadow" in alice.get(address).content.decode()
     alice.post(f"{address}stop/")
-    assert eventually(lambda: "Stopped" in alice.get(address).content.decode(), 30)
+    assert eventually(lambda: "Stopped" in alice.get(address).content.decode())
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def runs(cast):
 
 
 def test_team_that_ran_nothing_is_told_what_comes_here(alice, vera):
-    assert "No run in this period" in text_of(alice.get(URL))
+    assert "No runs in this period" in text_of(alice.get(URL))
     assert "Start a run" in text_of(alice.get(URL))
     assert "Start a run" not in text_of(vera.get(URL))
 
@@ -82,7 +82,7 @@ def test_unknown_cost_is_never_shown_as_nothing(alice, cast):
 
 
 def test_another_team_sees_none_of_it(mallory, runs):
-    assert "No run in this period" in text_of(mallory.get(URL))
+    assert "No runs in this period" in text_of(mallory.get(URL))
 
 
 def test_anonymous_signs_in_first(client, cast):

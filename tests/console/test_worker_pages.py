@@ -338,7 +338,7 @@ def test_new_price_is_in_force_from_today(cast, alice, worker):
 
 def test_deleting_is_asked_about_first(cast, alice, worker):
     page = alice.get(f"/workers/{worker.id}/delete/").content.decode()
-    assert "Delete the worker steady?" in page
+    assert "Delete the worker “steady”?" in page
     assert Worker.objects.for_team(cast.team.id).exists()
     alice.post(f"/workers/{worker.id}/delete/")
     assert not Worker.objects.for_team(cast.team.id).exists()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from typing import Any
 
 import pytest
 
+from apps.audit.rows import verify_rows
 from apps.conversations.models import Conversation, Turn
 from apps.core.ids import new_id
 from apps.governance.services import retention_set
@@ -17,10 +17,10 @@ from tests.factories import ACTOR
 from tests.governance.conftest import erase, later
 from tests.governance.test_data_classes import CONFIDENTIAL
 from tests.governance.test_policies import decisions, in_force, tag
+from tests.patience import eventually
 from tests.rest.conftest import Caller, fault, member, program
 
 ECHO = "worker/echo"
-PATIENCE_S = 15
 
 
 @pytest.fixture
@@ -32,12 +32,9 @@ def bob(site: Site) -> Caller:
 
 def ended(caller: Caller, turn: dict[str, Any]) -> dict[str, Any]:
     """Return a turn once its run has ended."""
-    limit = time.monotonic() + PATIENCE_S
-    while time.monotonic() < limit:
-        run = caller.get(f"runs/{turn['run']['id']}/").json()
-        if run["state"] != "running":
-            return turn
-    raise AssertionError("the run does not end")
+    address = f"runs/{turn['run']['id']}/"
+    assert eventually(lambda: caller.get(address).json()["state"] != "running")
+    return turn
 
 
 def begun(caller: Caller, **values: Any) -> str:
@@ -202,6 +199,50 @@ def test_names_folders_pins_search_and_order(site, bob):
     assert changed.json()["title"] == "New conversation"
 
 
+def found_by(caller: Caller, query: str) -> list[str]:
+    listed = caller.get(f"conversations/?query={query}").json()["data"]
+    return [each["id"] for each in listed]
+
+
+def test_a_word_of_any_turn_finds_a_conversation(site, bob):
+    chat = begun(bob, folder="Work")
+    said(bob, chat, "the price of tea")
+    said(bob, chat, f"{'and so on ' * 20} until the harbour")
+    other = begun(bob)
+    said(bob, other, "coffee")
+    assert found_by(bob, "harbour") == [chat]
+    assert found_by(bob, "harbour+coffee") == []
+    assert found_by(bob, "harbour&folder=Home") == []
+    assert found_by(bob, "%3F") == []
+    assert found_by(member(site.cast.alice), "harbour") == []
+    page = bob.client.get("/?query=harbour").content.decode()
+    assert f"/conversations/{chat}/" in page
+    assert f"/conversations/{other}/" not in page
+
+
+def test_a_search_says_what_it_did_not_look_at(site, bob, monkeypatch):
+    chat = begun(bob)
+    said(bob, chat, "one")
+    said(bob, chat, "two")
+    monkeypatch.setattr("apps.runs.search.matching.RUNS_READ", 1)
+    answer = bob.get("conversations/?query=two")
+    assert answer["Search-Gaps"] == "newest"
+    page = bob.client.get("/?query=two").content.decode()
+    assert "still being indexed" in page
+
+
+def test_older_conversations_are_listed_on_request(site, bob, monkeypatch):
+    monkeypatch.setattr("apps.playground.conversation_views.LISTED", 1)
+    first, second = begun(bob), begun(bob)
+    page = bob.client.get("/").content.decode()
+    assert f"/conversations/{first}/" not in page
+    assert "Show more" in page
+    whole = bob.client.get("/?chats=all").content.decode()
+    assert f"/conversations/{first}/" in whole
+    assert f"/conversations/{second}/" in whole
+    assert "Show more" not in whole
+
+
 def test_g13_a_name_is_erased_with_the_first_prompt(site, bob):
     chat = begun(bob, name="Salaries of the board")
     said(bob, chat, "one")
@@ -255,3 +296,61 @@ def test_bad_requests_name_what_is_wrong(site, bob):
     assert bob.post(path, {**body, "model": "worker/none"}).status_code == 404
     assert bob.patch(f"conversations/{chat}/", {"name": "a\x07"}).status_code == 400
     assert len(shown(bob, chat)) == 1
+
+
+def greeting(caller: Caller, **values: Any) -> str:
+    preset = {
+        "name": "Greet",
+        "prompt": "Say hello to {{name}}.",
+        "settings": {"model": ECHO, "temperature": 0.5},
+        **values,
+    }
+    made = caller.post("presets/", preset)
+    assert made.status_code == 201, made.json()
+    return str(made.json()["id"])
+
+
+def test_a_turn_is_made_of_a_preset_and_its_run_names_it(site, bob):
+    chat, preset = begun(bob), greeting(bob, system="Be brief.")
+    said(bob, chat, "one")
+    call = {"id": preset, "variables": {"name": "Bob"}}
+    answer = bob.post(f"conversations/{chat}/turns/", {"preset": call})
+    assert answer.status_code == 201, answer.json()
+    turn = ended(bob, answer.json())
+    assert messages_of(site, turn) == [
+        ("system", "Be brief."),
+        ("user", "one"),
+        ("assistant", "one"),
+        ("user", "Say hello to Bob."),
+    ]
+    used = {"id": preset, "version": 1, "is_edited": False}
+    assert bob.get(f"runs/{turn['run']['id']}/").json()["preset"] == used
+    record = run_record(site.cast.team.id, uuid.UUID(turn["run"]["id"]))
+    assert record.params["temperature"] == 0.5
+    assert shown(bob, chat)[-1]["prompt"] == "Say hello to Bob."
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "param"),
+    [
+        ({"preset": {"variables": {}}}, 400, "preset.variables"),
+        ({"preset": {"variables": {"name": "a"}}, "prompt": "Hi"}, 400, "prompt"),
+        ({"preset": {"version": 7, "variables": {"name": "a"}}}, 404, None),
+        ({"prompt": "Hi"}, 400, "model"),
+        ({"model": ECHO}, 400, "prompt"),
+    ],
+)
+def test_a_turn_has_a_prompt_or_a_preset(bob, body, status, param):
+    chat, preset = begun(bob), greeting(bob)
+    if "preset" in body:
+        body = {**body, "preset": {"id": preset, **body["preset"]}}
+    error = fault(bob.post(f"conversations/{chat}/turns/", body), status)
+    assert error["param"] == param
+    assert shown(bob, chat) == []
+
+
+def test_the_record_of_a_follow_up_verifies(site, bob):
+    chat = begun(bob)
+    said(bob, chat, "one")
+    second = uuid.UUID(said(bob, chat, "two")["run"]["id"])
+    assert verify_rows(site.cast.team.id, second).faults == []

@@ -43,8 +43,8 @@ from tests.docs.examples import (
 from tests.docs.reading import ROOT, page
 from tests.evaluation.samples import command, newest
 from tests.governance.approval_runs import approve, colleague, ended, pending, waiting
+from tests.patience import eventually
 from tests.rest.conftest import member
-from tests.runs.asking import eventually
 from tests.simulator.benchmark.served import Z
 
 SIMULATOR = "http://127.0.0.1:8100/v1"

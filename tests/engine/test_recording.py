@@ -125,6 +125,35 @@ def test_what_is_posted_while_the_ledger_writes_is_written_soon_after():
     assert [e.step for e in recorder.events if isinstance(e, ev.StepSkipped)] == [0, 1]
 
 
+def test_nothing_is_recorded_after_what_could_not_be():
+    recorder = Refusing(ev.StepSkipped)
+
+    async def main():
+        journal = Journal(recorder, MemoryProgress())
+        first = journal.commit(ev.StepSkipped(0, 0, "first"))
+        second = journal.commit(ev.StepSkipped(0, 1, "second"))
+        return await asyncio.gather(first, second, return_exceptions=True)
+
+    failures = run_virtual(main())
+    assert [type(failure) for failure in failures] == [OSError, OSError]
+    assert recorder.events == []
+
+
+def test_commits_of_one_moment_share_the_second_write():
+    recorder = MemoryRecorder(delay_s=1)
+    steps = range(5)
+
+    async def main():
+        journal = Journal(recorder, MemoryProgress())
+        events = [ev.StepSkipped(0, step, "why") for step in steps]
+        await asyncio.gather(*(journal.commit(each) for each in events))
+
+    run_virtual(main())
+    skipped = [e.step for e in recorder.events if isinstance(e, ev.StepSkipped)]
+    assert skipped == list(steps)
+    assert recorder.commits == 2
+
+
 def test_a_broken_stream_is_not_replaced_by_an_older_answer():
     class Cut(ScriptedClient):
         async def stream(self, call):

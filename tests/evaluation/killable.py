@@ -9,7 +9,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,19 +17,15 @@ from typing import NamedTuple
 import httpx
 
 from apps.simulator.app import create_app
+from tests.patience import PATIENCE_S, eventually
 from tests.serving import serving
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 60
-POLL_S = 0.05
 
 
 def wait(is_so: Callable[[], bool]) -> None:
     """Return when it is so. Raises: AssertionError if it does not come to that."""
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < give_up_at, "it did not come so far"
-        time.sleep(POLL_S)
+    assert eventually(is_so), "it did not come so far"
 
 
 class Prepared(NamedTuple):

@@ -10,11 +10,10 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "conductor_site.settings")
 django.setup()
 
-from django.core.management import call_command  # noqa: E402
-
 from tests.evaluation.programs import program_tasks  # noqa: E402
 from tests.evaluation.samples import suite  # noqa: E402
 from tests.factories import PoolFactory, PriceFactory, TeamFactory  # noqa: E402
+from tests.scratch_database import database_prepare  # noqa: E402
 
 WORKERS = ("delay-100", "delay-200")
 """Answer `ok` after so many milliseconds."""
@@ -23,7 +22,7 @@ TASKS = 24
 
 def main() -> None:
     """Make a team with two workers and a suite."""
-    call_command("migrate", verbosity=0)
+    database_prepare()
     team = TeamFactory.create(slug="orchestra")
     pool = PoolFactory.create(team=team, base_url=sys.argv[1], workers=WORKERS)
     for place in pool.places.all():

@@ -34,7 +34,7 @@ from tests.conftest import Site
 from tests.evaluation.samples import entries_of
 from tests.evaluation.test_shadow import SUM, pool_of
 from tests.factories import ACTOR, IssuedKey, issue_key
-from tests.runs.asking import eventually
+from tests.patience import eventually
 
 BIRCH = {"kind": "worker", "worker": "sim-birch"}
 MINI = "conductor-mini"
@@ -250,7 +250,7 @@ def test_it_ends_by_itself_at_its_number_of_runs(site):
     test = start(site, max_runs=1)
     ask(site, key_in(site, test, "b"))
     rows = ABTest.objects.for_team(test.team_id).filter(id=test.id)
-    assert eventually(lambda: rows.get().outcome == "completed", 30)
+    assert eventually(lambda: rows.get().outcome == "completed")
     ask(site, key_in(site, test, "b"))
     assert newest(site).ab_test_id is None
 
@@ -274,7 +274,7 @@ def test_it_ends_when_the_candidate_is_gone_and_callers_notice_nothing(site):
     pool_of(site).places.filter(worker__name="echo").delete()
     assert ask(site, key).status_code == 200
     rows = ABTest.objects.for_team(test.team_id).filter(id=test.id)
-    assert eventually(lambda: rows.get().outcome == "failed", 30)
+    assert eventually(lambda: rows.get().outcome == "failed")
     assert "echo" in rows.get().error
 
 

@@ -23,7 +23,7 @@ from apps.runs.planning.model_resolver import parse_model, resolve
 from tests.conftest import Site
 from tests.evaluation.samples import confirmed, documents, entries_of, suite
 from tests.factories import ACTOR
-from tests.runs.asking import eventually
+from tests.patience import eventually
 
 
 @pytest.fixture

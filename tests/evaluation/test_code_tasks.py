@@ -21,7 +21,7 @@ from apps.sandbox.types import SandboxUnavailable
 from tests.conftest import Site
 from tests.evaluation.test_driver import ended, start
 from tests.factories import ACTOR
-from tests.runs.asking import eventually
+from tests.patience import eventually
 
 needs_sandbox = pytest.mark.skipif(
     sandbox_problem() is not None, reason=f"no sandboxes here: {sandbox_problem()}"

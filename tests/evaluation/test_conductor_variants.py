@@ -22,8 +22,8 @@ from tests.console.test_evaluations import signed_in
 from tests.evaluation.samples import confirmed, documents, suite
 from tests.evaluation.test_driver import ended, start
 from tests.factories import ACTOR, ConductorFactory
+from tests.patience import eventually
 from tests.rest.conftest import member
-from tests.runs.asking import eventually
 
 TASKS = documents()[:2]
 

@@ -26,7 +26,7 @@ from apps.simulator.app import create_app
 from tests.conftest import Site, add_worker, membership
 from tests.evaluation.samples import documents, entries_of, make_evaluation, suite
 from tests.factories import ACTOR
-from tests.runs.asking import eventually
+from tests.patience import eventually
 from tests.serving import serving
 
 WORKER = {"kind": "worker", "worker": "sim-delta"}

@@ -25,7 +25,7 @@ from tests.evaluation.samples import command, confirmed, documents, suite
 from tests.evaluation.test_ab import alice
 from tests.evaluation.test_driver import ended, start
 from tests.factories import ACTOR
-from tests.runs.asking import eventually
+from tests.patience import eventually
 
 TASKS = documents()[:2]
 DELTA = {"kind": "worker", "worker": "sim-delta"}

@@ -28,7 +28,7 @@ from tests.conftest import Site
 from tests.evaluation.test_calibration import described, signed_in
 from tests.evaluation.test_shadow import ask, ended, start
 from tests.factories import ACTOR, MembershipFactory
-from tests.runs.asking import eventually
+from tests.patience import eventually
 
 Figures = dict[str, tuple[int, int]]
 
@@ -165,7 +165,7 @@ def test_a_look_reads_each_entry_once(site):
 def test_the_site_counts_by_itself(site):
     feedback_give(run=asked(site), rating="up", actor=ACTOR)
     rows = WorkerOutcome.objects.for_team(site.cast.team.id)
-    assert eventually(rows.exists, 30)
+    assert eventually(rows.exists)
 
 
 def test_pages_show_them_apart(site):

@@ -33,7 +33,7 @@ from apps.simulator.briefing import BriefingRole
 from tests.conftest import Site
 from tests.evaluation.samples import pool_of_file
 from tests.factories import ACTOR
-from tests.runs.asking import eventually
+from tests.patience import PATIENCE_S, eventually
 from tests.simulator.benchmark.served import Z
 
 HELD_OUT = 120
@@ -73,7 +73,7 @@ def evaluated(site: Site, version, pool: str, systems, **values) -> Evaluation:
         actor=principal.actor,
     )
     rows = evaluation_list(version.team_id).filter(id=started.id)
-    assert eventually(lambda: rows.filter(state=JobState.DONE).exists(), 120)
+    assert eventually(lambda: rows.filter(state=JobState.DONE).exists(), 3 * PATIENCE_S)
     assert rows.get().outcome == "completed"
     return rows.get()
 

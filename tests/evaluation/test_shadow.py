@@ -42,7 +42,7 @@ from tests.conftest import Site, membership
 from tests.evaluation.samples import entries_of
 from tests.evaluation.test_driver import slow as slow
 from tests.factories import ACTOR
-from tests.runs.asking import eventually
+from tests.patience import eventually
 
 BIRCH = {"kind": "worker", "worker": "sim-birch"}
 SUM = "What is 17 * 23 + 4?"
@@ -87,7 +87,7 @@ def ask(site: Site, prompt: str = SUM, **fields: Any) -> dict[str, Any]:
 def ended(test: ShadowTest) -> ShadowTest:
     """Return a test once a process of the site has ended it."""
     rows = ShadowTest.objects.for_team(test.team_id).filter(id=test.id)
-    assert eventually(lambda: rows.filter(state=JobState.DONE).exists(), 60)
+    assert eventually(lambda: rows.filter(state=JobState.DONE).exists())
     return rows.get()
 
 
@@ -163,7 +163,7 @@ def mirrored(site: Site, **filters: Any) -> set[uuid.UUID]:
     looked = ShadowTest.objects.for_team(test.team_id).filter(
         id=test.id, looked_until__gt=test.looked_until
     )
-    assert eventually(looked.exists, 30)
+    assert eventually(looked.exists)
     shadow_stop(test=test, actor=ACTOR)
     ended(test)
     return set(mirrored_of(test).values_list("original_run_id", flat=True))
@@ -280,7 +280,7 @@ def test_stopping_cancels_what_goes_on_and_sets_nothing_aside(site, slow):
     test = start(site, candidate={"kind": "worker", "worker": slow})
     ask(site)
     started = mirrored_of(test).filter(state=MirrorState.STARTED)
-    assert eventually(started.exists, 30)
+    assert eventually(started.exists)
     assert shadow_stop(test=test, actor=ACTOR)
     assert not shadow_stop(test=test, actor=ACTOR)
     test = ended(test)

@@ -15,11 +15,14 @@ from tests.faults.history import ENDS, History, Recorded, RunRow
 
 RUNNING, COMPLETED, FAILED, CANCELLED = "running", "completed", "failed", "cancelled"
 OWNER_LOST, MAX_DEATHS = "owner_lost", 3
-CALLS = frozenset({"plan.requested", "step.started"})
+FAILURES = {
+    "plan.call_failed": "plan.requested",
+    "step.attempt_failed": "step.started",
+}
+"""Entries of failed calls, and those that announced the calls."""
+CALLS = frozenset(FAILURES.values())
 """Entries that announce a call of a model."""
-CALL_ENDS = frozenset(
-    {"plan.replied", "plan.call_failed", "step.completed", "step.attempt_failed"}
-)
+CALL_ENDS = frozenset({*FAILURES, "plan.replied", "step.completed"})
 Names = tuple[str, ...]
 
 
@@ -50,7 +53,7 @@ class Verdict:
     unjust_ends: Names
     """Failed without a fault of their own: the models here make none."""
     unexplained_calls: Names
-    """More calls of a step than one, and one for each time the run was resumed."""
+    """More calls of a step than one, one for each failure and each resumption."""
     unannounced_calls: int
     """Calls that the provider counted and nobody recorded."""
     money: Names
@@ -233,8 +236,10 @@ def _unexplained(
     for call, count in counts.items():
         run_id = call[1]
         assert isinstance(run_id, uuid.UUID)
-        resumed = sum(e.action == "run.resumed" for e in by_run[run_id])
-        if count > 1 + resumed:
+        entries = by_run[run_id]
+        resumed = sum(e.action == "run.resumed" for e in entries)
+        failed = sum((FAILURES.get(e.action), *e.step) == call for e in entries)
+        if count > 1 + resumed + failed:
             found.append(_words(call))
     return tuple(found)
 

@@ -74,6 +74,11 @@ def test_run_that_goes_on_elsewhere_is_sound() -> None:
     assert (verdict.unknown_calls, verdict.extra_calls, verdict.codes) == (1, 1, {})
 
 
+def test_call_that_failed_on_record_explains_another() -> None:
+    failed = ("step.attempt_failed", call(0))
+    assert check(told(CREATED, FIRST[0], failed, *FIRST, DONE)).defects == []
+
+
 DEFECTS = {
     "lost: a client was told, no row": replace(
         SOUND, accepted=(*SOUND.accepted, Accepted(OTHER))
@@ -108,6 +113,9 @@ DEFECTS = {
         runs=(RunRow(RUN, "failed", error_code="owner_lost", deaths=2),),
     ),
     "unexplained calls": told(CREATED, FIRST[0], *FIRST, DONE),
+    "unexplained calls: more than failed": told(
+        CREATED, FIRST[0], ("step.attempt_failed", call(0)), FIRST[0], *FIRST, DONE
+    ),
     "calls that nobody announced": replace(SOUND, provider_calls=3),
     "money: set aside for ever": replace(SOUND, reservations=1, reserved_micros=5),
     "money: spent twice": replace(SOUND, spent_micros=14),

@@ -1,4 +1,4 @@
-"""Chat completions of a preset: what it makes of its variables, and what is refused."""
+"""Presets under /v1: what they make of their variables, and what is refused."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def preset(site):
     return answer.json()["id"]
 
 
-def ask(site, key: Any = "", **body) -> httpx.Response:
+def ask(site, key: Any = "", path: str = "chat/completions", **body) -> httpx.Response:
     headers = {"Authorization": f"Bearer {site.key}"}
     if key:
         headers["Idempotency-Key"] = key
-    address = f"{site.api_url}/chat/completions"
+    address = f"{site.api_url}/{path}"
     return httpx.post(address, json=body, headers=headers, timeout=30)
 
 
@@ -53,7 +53,7 @@ def test_a_completion_is_made_of_a_preset(site, preset):
 
 def test_what_the_request_says_itself_counts(site, preset):
     call = {"id": preset, "version": 1, "variables": {"name": "Bob"}}
-    own = {"temperature": 1, "conductor": {"max_time_s": 30}}
+    own: dict[str, Any] = {"temperature": 1, "conductor": {"max_time_s": 30}}
     answer = ask(site, preset=call, model="conductor-mini", **own)
     assert answer.status_code == 200, answer.text
     run = Run.objects.for_team(site.cast.team.id).get()
@@ -115,3 +115,109 @@ def test_a_wrong_use_is_refused_with_the_reason(
     assert answer.status_code == status, answer.text
     assert words in answer.json()["error"]["message"]
     assert not Run.objects.for_team(site.cast.team.id).exists()
+
+
+FORMS: dict[str, dict[str, Any]] = {
+    "chat/completions": {},
+    "completions": {},
+    "responses": {},
+    "messages": {"max_tokens": 100},
+}
+"""What requests of each protocol need beside a preset."""
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_every_protocol_makes_the_same_run_of_a_preset(site, preset, path):
+    call = {"id": preset, "variables": {"name": "Bob"}}
+    answer = ask(site, path=path, preset=call, **FORMS[path])
+    assert answer.status_code == 200, answer.text
+    assert "x-conductor-ignored" not in answer.headers
+    run = Run.objects.for_team(site.cast.team.id).get()
+    record = run_record(run.team_id, run.id)
+    assert [(each["role"], each["content"]) for each in record.messages] == [
+        ("system", "Be brief."),
+        ("user", "Say hello to Bob in English."),
+    ]
+    assert record.params["temperature"] == 0.5
+    assert record.params["narrowing"] == {"max_time_s": 60}
+    assert run.model == "worker/echo"
+    use = run_view(run).preset
+    assert use is not None
+    assert (str(use.preset_id), use.version, use.is_edited) == (preset, 1, False)
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_a_repeated_request_of_any_protocol_needs_its_preset_no_more(
+    site, preset, path
+):
+    call = {"id": preset, "variables": {"name": "Bob"}}
+    body = {"path": path, "preset": call, **FORMS[path]}
+    first = ask(site, key="k-1", **body)
+    program(site.key).delete(f"presets/{preset}/")
+    again = ask(site, key="k-1", **body)
+    assert again.status_code == 200, again.text
+    assert again.json() == first.json()
+    assert ask(site, key="k-2", **body).status_code == 404
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_every_protocol_refuses_wrong_uses_alike(site, preset, path):
+    question = {"completions": "prompt", "responses": "input"}.get(path, "messages")
+    asked = {question: [{"role": "user", "content": "Hi"}]}
+    call = {"id": preset, "variables": {"name": "Bob"}}
+    for given, more, words in (
+        ({**call, "variables": {}}, {}, "no value is given for 'name'"),
+        ({**call, "id": "x"}, {}, "preset.id: expected the id of a preset"),
+        (call, asked, f"{question}: a preset makes the {question}"),
+    ):
+        answer = ask(site, path=path, preset=given, **FORMS[path], **more)
+        assert answer.status_code == 400, answer.text
+        assert words in answer.json()["error"]["message"]
+    assert not Run.objects.for_team(site.cast.team.id).exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "own"), [("responses", "instructions"), ("messages", "system")]
+)
+def test_a_system_prompt_of_the_request_counts(site, preset, path, own):
+    call = {"id": preset, "variables": {"name": "Bob"}}
+    answer = ask(site, path=path, preset=call, **{own: "Shout."}, **FORMS[path])
+    assert answer.status_code == 200, answer.text
+    run = Run.objects.for_team(site.cast.team.id).get()
+    assert run_record(run.team_id, run.id).messages[0]["content"] == "Shout."
+
+
+def test_a_preset_continues_a_response(site, preset):
+    first = ask(site, path="responses", model="worker/echo", input="Hi")
+    call = {"id": preset, "variables": {"name": "Bob"}}
+    before = first.json()["id"]
+    answer = ask(site, path="responses", preset=call, previous_response_id=before)
+    assert answer.status_code == 200, answer.text
+    run = Run.objects.for_team(site.cast.team.id).latest("id")
+    said = [each["role"] for each in run_record(run.team_id, run.id).messages]
+    assert said == ["system", "user", "assistant", "user"]
+
+
+def test_a_message_is_as_hot_as_its_preset(site, preset):
+    hot = {"model": "worker/echo", "temperature": 1.5}
+    program(site.key).patch(f"presets/{preset}/", {"settings": hot})
+    call = {"id": preset, "variables": {"name": "Bob"}}
+    answer = ask(site, path="messages", preset=call, **FORMS["messages"])
+    assert answer.status_code == 200, answer.text
+    run = Run.objects.for_team(site.cast.team.id).get()
+    assert run_record(run.team_id, run.id).params["temperature"] == 1.5
+
+
+@pytest.mark.parametrize("path", ["messages/count_tokens", "responses/input_tokens"])
+def test_the_tokens_of_a_preset_are_counted(site, preset, path):
+    call = {"id": preset, "variables": {"name": "Bob"}}
+    answer = ask(site, path=path, preset=call)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["input_tokens"] > 5
+
+
+def test_a_conversation_to_compact_is_not_made_by_a_preset(site, preset):
+    call = {"id": preset, "variables": {"name": "Bob"}}
+    answer = ask(site, path="responses/compact", preset=call, model="worker/echo")
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error"]["param"] == "preset"

@@ -11,6 +11,7 @@ from apps.runs.models import ApprovalState, PlanApproval, Run
 from tests.conftest import Site
 from tests.factories import MembershipFactory, UserFactory
 from tests.governance.test_policies import PROMPT
+from tests.patience import awaited, eventually
 from tests.rest.conftest import Caller
 
 HOLD = {
@@ -27,9 +28,13 @@ def start(who: Caller, prompt: str = PROMPT, **fields: Any) -> uuid.UUID:
     response = who.post("runs/", order)
     assert response.status_code == 201, response.content
     run_id = uuid.UUID(response.json()["id"])
-    while not waiting(run_id):
-        assert Run.objects.across_teams().get(id=run_id).state == "running"
+    assert eventually(lambda: waiting(run_id) or not _goes_on(run_id))
+    assert _goes_on(run_id)
     return run_id
+
+
+def _goes_on(run_id: uuid.UUID) -> bool:
+    return Run.objects.across_teams().get(id=run_id).state == "running"
 
 
 def waiting(run_id: uuid.UUID) -> bool:
@@ -57,9 +62,7 @@ def refuse(who: Caller, run_id: uuid.UUID, digest: str, reason: str) -> Any:
 def ended(run_id: uuid.UUID) -> Run:
     """Return the run once it has ended; it must end by itself."""
     rows = Run.objects.across_teams().exclude(state="running").filter(id=run_id)
-    while (run := rows.first()) is None:
-        pass
-    return run
+    return awaited(rows.first)
 
 
 def actions_of(run_id: uuid.UUID) -> list[str]:

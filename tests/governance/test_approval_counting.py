@@ -30,8 +30,8 @@ from tests.governance.approval_runs import (
     waiting,
 )
 from tests.governance.test_policies import in_force
+from tests.patience import eventually
 from tests.rest.conftest import member
-from tests.runs.asking import eventually
 
 
 def test_two_approvals_are_of_two_people(site: Site) -> None:
@@ -192,6 +192,5 @@ def test_a_waiting_run_takes_no_place_of_the_process(site: Site) -> None:
     alice = member(site.cast.alice)
     approve(alice, run_id, pending(alice, run_id)["plan_digest"])
     ended(run_id)
-    while get_executor().live_ids:
-        pass
+    assert eventually(lambda: not get_executor().live_ids)
     assert get_executor().room == room

@@ -26,6 +26,7 @@ from tests.conftest import Cast, Site
 from tests.factories import MembershipFactory, TeamFactory, UserFactory
 from tests.governance.approval_runs import HOLD, colleague, pending, start
 from tests.governance.test_policies import in_force
+from tests.patience import eventually
 from tests.rest.conftest import Caller, member
 from tests.rest.things import make_run
 
@@ -54,8 +55,7 @@ def approvals_sent(mailoutbox: list[Any]) -> Any:
     """Return the mails, once so many have been sent."""
 
     def inner(number: int) -> list[Any]:
-        while len(mailoutbox) < number:
-            pass
+        assert eventually(lambda: len(mailoutbox) >= number)
         return mailoutbox
 
     return inner

@@ -33,6 +33,7 @@ from tests.governance.approval_runs import (
     waiting,
 )
 from tests.governance.test_policies import PROMPT, in_force, only, tag
+from tests.patience import awaited, eventually
 from tests.rest.conftest import keyed, member
 
 
@@ -270,8 +271,7 @@ def test_an_api_client_learns_that_its_plan_was_refused(site: Site) -> None:
     ada = member(colleague(site, "ada", Role.ADMIN))
 
     def refuse_it() -> None:
-        while (row := PlanApproval.objects.across_teams().first()) is None:
-            pass
+        row = awaited(PlanApproval.objects.across_teams().first)
         refuse(ada, row.run_id, row.plan_digest, "Ask legal first.")
         connection.close()
 
@@ -296,8 +296,7 @@ def test_those_who_can_approve_get_one_mail_that_quotes_nothing(
     in_force(site, HOLD)
     colleague(site, "rita", Role.REVIEWER)
     run_id = start(member(site.cast.alice))
-    while not mailoutbox:
-        pass
+    assert eventually(lambda: bool(mailoutbox))
     approvers_notify(run_id)  # as after a restart
     (mail,) = mailoutbox
     assert mail.to == ["rita@example.org"]

@@ -24,6 +24,7 @@ from tests.governance.test_policies import (
     put,
     tag,
 )
+from tests.patience import awaited
 from tests.rest.conftest import fault, keyed, member
 
 IBAN = "DE89 3704 0044 0532 0130 00"
@@ -295,7 +296,6 @@ def post(site: Site, body: dict[str, Any], **more: str) -> httpx.Response:
 def state(run_id: str) -> str:
     """Return the error of a run once it has ended."""
     rows = Run.objects.across_teams().exclude(state="running").filter(id=run_id)
-    while (run := rows.first()) is None:
-        pass
+    run = awaited(rows.first)
     assert run_events(run)
     return run.error_code

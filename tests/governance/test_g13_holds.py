@@ -26,9 +26,10 @@ from apps.runs.models import Run
 from tests.conftest import Cast, Site
 from tests.factories import ACTOR
 from tests.governance.conftest import PROMPT, Ask, erase, later, report, texts_of
+from tests.patience import PATIENCE_S
 from tests.rest.things import make_run
 
-AWHILE_S, PATIENCE_S = 0.5, 30
+AWHILE_S = 0.5
 
 
 def write_text(team_id: uuid.UUID, run_id: uuid.UUID) -> None:

@@ -18,6 +18,7 @@ from apps.pools.selectors import snapshots_forget
 from apps.runs.models import Run
 from apps.runs.selectors import run_events
 from tests.conftest import Cast, Site
+from tests.patience import awaited
 from tests.rest.conftest import Caller, actions, fault, keyed, member
 
 PROMPT = "What does Project Falcon cost?"
@@ -309,7 +310,8 @@ def _session(caller: Caller) -> str:
 
 
 def _ended(client: httpx.Client, run_id: str) -> str:
-    while True:
+    def look() -> str | None:
         state: str = client.get(f"/api/v1/runs/{run_id}/").json()["state"]
-        if state != "running":
-            return state
+        return state if state != "running" else None
+
+    return awaited(look)

@@ -45,9 +45,9 @@ from tests.governance.trials import (
     tried,
     work,
 )
+from tests.patience import eventually
 from tests.rest.conftest import Caller, fault, member
 from tests.rest.things import BASE_URL
-from tests.runs.asking import eventually
 
 DENY_KESTREL = {
     "name": "No kestrel",
@@ -85,7 +85,7 @@ def test_rules_are_tried_on_recorded_runs_and_change_nothing(site: Site) -> None
     found = tried(alice, {**DENY_FALCON, "mode": "shadow"})
     assert found["progress"] == {"tried": 2, "total": 2}
     assert found["summary"] == (
-        "Would have stopped 1 of 2 runs, changed 0, asked for approval 0."
+        "Would have stopped 1 of 2 runs, changed 0 and held 0 for approval."
     )
     (run,) = found["runs"]
     assert (run["title"], run["outcome"]) == (PROMPT, "denied")
@@ -395,7 +395,9 @@ def test_a_process_of_the_site_does_it(
 ) -> None:
     monkeypatch.setattr(jobs, "LOOK_S", 0.01)
     runs_recorded(cast, FALCON)
-    thread = JobThread("policy-trials", policy_trial_take, policy_trials_end_lost)
+    thread = JobThread(
+        "policy-trials", policy_trial_take, policy_trials_end_lost
+    ).start()
     try:
         trial = started(alice, DENY_FALCON)
         assert eventually(lambda: read(alice, trial)["state"] == "completed")

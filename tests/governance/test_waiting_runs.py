@@ -21,6 +21,7 @@ from tests.governance.approval_runs import (
     waiting,
 )
 from tests.governance.test_policies import PROMPT, in_force
+from tests.patience import eventually
 from tests.rest.conftest import Caller, member
 
 
@@ -63,8 +64,7 @@ def test_a_background_response_says_that_it_waits_and_then_has_its_answer(
     asked: dict[str, Any] = {"model": "conductor-ultra", "input": PROMPT}
     begun = client.responses.create(**asked, background=True)
     run_id = Run.objects.for_team(site.cast.team.id).get().id
-    while not waiting(run_id):
-        pass
+    assert eventually(lambda: waiting(run_id))
     found = client.responses.retrieve(begun.id)
     assert (found.status, conductor(found)["waits_for"]) == ("in_progress", "approval")
     approve_it(ada, run_id)
@@ -81,8 +81,7 @@ def test_the_same_request_again_says_that_its_run_waits(site: Site) -> None:
     url = f"{site.api_url}/responses"
     first = httpx.post(url, json=body, headers=headers, timeout=30).json()
     run_id = Run.objects.for_team(site.cast.team.id).get().id
-    while not waiting(run_id):
-        pass
+    assert eventually(lambda: waiting(run_id))
     again = httpx.post(url, json=body, headers=headers, timeout=30).json()
     assert again["id"] == first["id"]
     assert again["conductor"]["waits_for"] == "approval"

@@ -14,9 +14,9 @@ from apps.governance.trials.jobs import policy_trial_take
 from tests.audit.examples import append
 from tests.conftest import Cast
 from tests.factories import ACTOR
+from tests.patience import eventually
 from tests.rest.conftest import Caller, fault
 from tests.rest.things import make_run
-from tests.runs.asking import eventually
 
 TRIALS = "policy/trials/"
 FALCON, KESTREL = "What does Project Falcon cost?", "What does a kestrel cost?"

@@ -33,7 +33,7 @@ from apps.training.services import (
 from tests.conftest import Site
 from tests.evaluation.samples import entries_of, pool_of_file, suite
 from tests.factories import ACTOR
-from tests.runs.asking import eventually
+from tests.patience import eventually
 from tests.training.conducted import ended, made
 from tests.vllm.server import KEY, PATIENCE_S, VllmServer
 

@@ -22,6 +22,7 @@ from apps.engine.ports import Task
 from apps.runs.models import Run
 from tests.conftest import Site
 from tests.observing.conftest import Lines
+from tests.patience import PATIENCE_S
 from tests.services import redis
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -30,7 +31,6 @@ ANSWER = "zanzibar-4712"
 PROVIDER_KEY = "sk-canary-4b1d0c77e2"
 PASSWORD = "canary-password-61c2aa"
 TOKEN = "canary-token-77ab"
-PATIENCE_S = 30.0
 
 
 def ask(url: str, key: str, model: str, **options: Any) -> httpx.Response:
@@ -119,7 +119,7 @@ class Production:
             check=True,
             stdout=subprocess.PIPE,
             text=True,
-            timeout=60,
+            timeout=180,
         )
         self.key: str = json.loads(made.stdout)["key"]
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import httpx
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).resolve().parent.parent.parent
-PATIENCE_S = 120
-"""Longer than anything here takes, on a machine with much to do."""
 POLL_S = 0.05
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.operations.processes import PATIENCE_S, ROOT, Home
+from tests.operations.processes import ROOT, Home
+from tests.patience import PATIENCE_S
 from tests.services import Postgres, postgres
 
 WRITE = """

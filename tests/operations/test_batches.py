@@ -13,7 +13,8 @@ from typing import Any
 import httpx
 
 from apps.simulator.app import create_app
-from tests.operations.processes import PATIENCE_S, POLL_S, Home
+from tests.operations.processes import POLL_S, Home
+from tests.patience import PATIENCE_S
 from tests.serving import serving
 
 CHAT = "/v1/chat/completions"

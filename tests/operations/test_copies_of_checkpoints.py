@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.operations.processes import PATIENCE_S, ROOT, Home, question
+from tests.operations.processes import ROOT, Home, question
+from tests.patience import PATIENCE_S
 
 CUT = """
 import django

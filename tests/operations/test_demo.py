@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,7 +16,9 @@ import httpx
 import pytest
 
 from apps.simulator.examples import examples
-from tests.operations.processes import PATIENCE_S, POLL_S, ROOT
+from deploy.demo import STOPPING, interrupt
+from tests.operations.processes import POLL_S, ROOT
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -33,8 +36,23 @@ def demo(tmp_path: Path) -> Iterator[Path]:
         env={**os.environ, **ports, **places},
     )
     yield tmp_path
+    # Both at once, as of Ctrl-C and of `make`, which passes it on.
     process.terminate()
+    process.send_signal(signal.SIGINT)
     assert process.wait(PATIENCE_S) == 0
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(json.loads((tmp_path / "demo.json").read_text("utf-8"))["url"])
+
+
+def test_the_second_signal_does_not_cut_short_the_stop_that_the_first_began() -> None:
+    before = {number: signal.getsignal(number) for number in STOPPING}
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupt()
+        assert {signal.getsignal(number) for number in STOPPING} == {signal.SIG_IGN}
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def until(look: Callable[[], Any]) -> Any:

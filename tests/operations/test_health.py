@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from conductor_site import health
-from tests.operations.processes import PATIENCE_S, POLL_S, Home, WebProcess
+from tests.operations.processes import POLL_S, Home, WebProcess
+from tests.patience import PATIENCE_S
 from tests.services import postgres, redis
 
 

@@ -21,10 +21,10 @@ from apps.runs.models import ProcessKind
 from conductor_site import maintenance
 from conductor_site.maintenance import MaintenanceThread
 from tests.audit.examples import chain_of, execute
+from tests.patience import PATIENCE_S
 from tests.pools.lists import list_of, list_server
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PATIENCE_S = 30
 
 
 class Chore:

@@ -12,7 +12,8 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from tests.operations.processes import PATIENCE_S, Home, WebProcess, question
+from tests.operations.processes import Home, WebProcess, question
+from tests.patience import PATIENCE_S
 from tests.runs.asking import planned
 from tests.services import postgres, redis
 

@@ -19,6 +19,9 @@ SHAPES = {
     "mixed scripts": "a\u05e91\u0645",
     "formulas": "$x_1$ ",
     "emoji": "\U0001f600 ",
+    "footnotes": "a[^1]\n\n[^1]: b\n\n",
+    "references to footnotes": "[^1]: a\n\n" + "b[^1] " * 100 + "\n\n",
+    "footnotes that have no end": "[^1]: a\n\n[^",
 }
 """What is repeated, by what it is called."""
 

@@ -9,7 +9,7 @@ from apps.web import formats
 @pytest.mark.parametrize(
     ("micros", "words"),
     [
-        (0, "$0.0000"),
+        (0, "$0"),
         (99, "<$0.0001"),
         (12_345, "$0.0123"),
         (1_234_567, "$1.2346"),

@@ -187,3 +187,26 @@ def test_hostile_values_are_inert_in_the_composer(bob, principal):
         assert "<script>alert" not in bob.get(address).content.decode()
     fields = bob.get(f"/presets/{preset.id}/fields/").content.decode()
     assert "<script>alert" not in fields
+
+
+def test_runs_are_listed_by_their_preset(bob, site, preset, principal):
+    made = started(bob, site, sent(preset))
+    other = started(bob, site, {"prompt": "Hi", "worker": "worker/echo"})
+    assert f'"/runs/?preset={preset.id}"' in bob.get(f"/presets/{preset.id}/").text
+    page = bob.get(f"/runs/?preset={preset.id}").text
+    assert f'<option value="{preset.id}" selected>Greet</option>' in page
+    assert str(made.id) in page and str(other.id) not in page
+    assert str(other.id) in bob.get("/runs/?preset=bogus").text
+    assert "No run matches" in bob.get(f"/runs/?preset={uuid.uuid4()}").text
+    preset_update(principal=principal, preset=preset, values={"is_archived": True})
+    assert "selected>Greet</option>" in bob.get(f"/runs/?preset={preset.id}").text
+    assert "Greet</option>" not in bob.get("/runs/").text
+
+
+def test_a_preset_that_others_do_not_see_is_no_filter_by_name(bob, site, preset):
+    started(bob, site, sent(preset))
+    vera = member(site.cast.vera).client
+    assert "Greet" not in vera.get("/runs/").text
+    page = vera.get(f"/runs/?preset={preset.id}").text
+    assert "selected>A deleted or unshared preset</option>" in page
+    assert "Greet</option>" not in page

@@ -152,7 +152,7 @@ def test_query_budget_does_not_grow_with_the_runs(
 ):
     for _ in range(10):
         record_run(team, stories.planning())
-    with django_assert_max_num_queries(13):
+    with django_assert_max_num_queries(14):
         bob.get(URL)
 
 

@@ -13,7 +13,7 @@ from tests.evaluation.made_up import STATES, made_up_evaluation
 from tests.evaluation.pool_changes import change_worker
 from tests.evaluation.samples import documents, make_evaluation, suite
 from tests.factories import issue_key
-from tests.runs.asking import eventually
+from tests.patience import eventually
 
 SCOPES = (Scope.READ, Scope.POOLS_WRITE, Scope.RUN, Scope.DIRECT)
 

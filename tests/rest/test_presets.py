@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import uuid
 
+import orjson
 import pytest
 
 from apps.accounts.models import Scope
+from apps.audit.rows import verify_rows
 from apps.presets.templates import MOST_PLACES, Template
 from apps.runs.selectors import run_record
 from tests.rest.conftest import actions, fault, keyed, member, program
@@ -256,3 +258,18 @@ def test_nobody_runs_a_preset_that_they_do_not_see(site, caller):
     call = {"id": preset["id"], "variables": {"name": "Bob"}}
     fault(caller.post("runs/", {"preset": call}), 404)
     fault(member(site.cast.mallory).post("runs/", {"preset": call}), 404)
+
+
+def test_runs_are_listed_and_exported_by_their_preset(site, caller, alice):
+    preset = made(caller)
+    call = {"id": preset["id"], "variables": {"name": "Bob"}}
+    run = ended(caller, caller.post("runs/", {"preset": call}).json()["id"])
+    other = caller.post("runs/", {"model": ECHO, "prompt": "Hi"}).json()
+    assert (run["preset_id"], other["preset_id"]) == (preset["id"], None)
+    (listed,) = caller.get(f"runs/?preset={preset['id']}").json()["data"]
+    assert (listed["id"], listed["preset_id"]) == (run["id"], preset["id"])
+    fault(caller.get("runs/?preset=Greet"), 400)
+    asked = f"runs/export/?file=jsonl&preset={preset['id']}"
+    lines = alice.get(asked).getvalue().splitlines()
+    assert [orjson.loads(line)["preset_id"] for line in lines] == [preset["id"]]
+    assert verify_rows(site.cast.team.id, uuid.UUID(run["id"])).faults == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import time
 import uuid
 from itertools import pairwise
 from typing import Any
@@ -16,11 +15,11 @@ from apps.audit.bundles.verifier import verify_bundle
 from apps.runs.execution.executor import get_executor
 from apps.runs.models import Run
 from tests.factories import issue_key
+from tests.patience import PATIENCE_S, awaited
 from tests.rest.conftest import Caller, actions, fault, keyed, member, program
 from tests.rest.things import make_run
 
 ASKED = {"model": "conductor-ultra", "prompt": "What is 17 * 23 + 4?"}
-PATIENCE_S = 15
 
 
 @pytest.fixture
@@ -36,12 +35,12 @@ def site_with_workers(background_runs, site):
 
 def ended(caller: Caller, run_id: str) -> dict[str, Any]:
     """Read a run until it has ended: a program has nothing else to wait by."""
-    limit = time.monotonic() + PATIENCE_S
-    while time.monotonic() < limit:
+
+    def look() -> dict[str, Any] | None:
         told: dict[str, Any] = caller.get(f"runs/{run_id}/").json()
-        if told["state"] != "running":
-            return told
-    raise AssertionError("the run does not end")
+        return told if told["state"] != "running" else None
+
+    return awaited(look)
 
 
 def test_a_run_is_started_and_read_with_its_steps(site):

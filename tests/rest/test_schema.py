@@ -8,7 +8,9 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from django.core.management import call_command
 from django.test import Client
+from drf_spectacular.validation import validate_schema
 
+from apps.rest.openapi_30 import as_openapi_30
 from tests.rest.test_access import operations, operator_operations
 
 METHODS = {"get", "post", "put", "patch", "delete"}
@@ -33,6 +35,47 @@ def test_the_document_is_valid_and_made_without_a_warning(tmp_path):
     target = tmp_path / "schema.yaml"
     call_command("spectacular", validate=True, fail_on_warn=True, file=str(target))
     assert target.read_text("utf-8").startswith("openapi: 3.1")
+
+
+def test_the_document_is_also_valid_as_openapi_30(document):
+    older: dict[str, Any] = Client().get("/api/v1/schema/3.0/").json()
+    validate_schema(older)
+    assert older["openapi"].startswith("3.0")
+    assert older.keys() == document.keys()
+    assert older["paths"].keys() == document["paths"].keys()
+    assert (
+        older["components"]["schemas"].keys()
+        == document["components"]["schemas"].keys()
+    )
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ({"type": ["string", "null"]}, {"type": "string", "nullable": True}),
+        ({"type": "null"}, {"nullable": True, "enum": [None]}),
+        (
+            {"oneOf": [{"$ref": "#/a"}, {"type": "null"}]},
+            {"nullable": True, "oneOf": [{"$ref": "#/a"}]},
+        ),
+        ({"type": "string", "examples": ["a"]}, {"type": "string", "example": "a"}),
+        (
+            {"properties": {"value": {"type": ["integer", "null"]}}},
+            {"properties": {"value": {"type": "integer", "nullable": True}}},
+        ),
+        (
+            {"examples": {"one": {"value": {"type": ["string", "null"]}}}},
+            {"examples": {"one": {"value": {"type": ["string", "null"]}}}},
+        ),
+    ],
+)
+def test_schema_is_written_as_openapi_30(newer, older):
+    assert as_openapi_30({"schema": newer})["schema"] == older
+
+
+def test_several_types_at_once_cannot_be_written_as_openapi_30():
+    with pytest.raises(ValueError, match="integer"):
+        as_openapi_30({"schema": {"type": ["integer", "string"]}})
 
 
 def test_every_operation_is_described(document):
@@ -88,8 +131,13 @@ def test_no_answer_in_the_document_holds_a_secret(document):
 
 
 def test_the_document_and_its_pages_are_for_everybody(db):
-    for path in ("schema/", "docs/", "docs/?script="):
+    for path in ("schema/", "schema/3.0/", "docs/", "docs/?script="):
         assert Client().get(f"/api/v1/{path}").status_code == 200
+
+
+def test_the_pages_read_the_document_that_swagger_ui_is_quick_with(db):
+    script = Client().get("/api/v1/docs/?script=").content.decode()
+    assert "/api/v1/schema/3.0/" in script
 
 
 def test_the_pages_load_nothing_from_elsewhere(db):

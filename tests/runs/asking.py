@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +18,8 @@ from apps.accounts.models import User
 from apps.audit.selectors import entry_list
 from apps.runs.models import Run
 from tests.conftest import Site
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 20
-"""Longer than anything here takes: whoever waits so long waits for ever."""
 Frame = dict[str, Any]
 
 
@@ -54,17 +51,6 @@ def planned(workers: Iterable[int], access: str = "") -> str:
         f"Question. <<plan\nmodel_id = {workers}\nsubtasks = {subtasks}\n"
         f"access_list = {access}>>"
     )
-
-
-def eventually(is_so: Callable[[], bool], patience_s: float = PATIENCE_S) -> bool:
-    """Wait until something is so that sends no signal; say whether it ever was."""
-    pause = threading.Event()
-    give_up_at = time.monotonic() + patience_s
-    while not is_so():
-        if time.monotonic() > give_up_at:
-            return False
-        pause.wait(0.02)
-    return True
 
 
 def session_of(user: User) -> str:

@@ -11,9 +11,8 @@ from typing import Any
 import httpx
 
 from tests.conftest import Site
+from tests.patience import PATIENCE_S
 
-LONGEST_S = 60
-"""No answer takes so long, whatever the models do."""
 Question = tuple[str, str, dict[str, Any]]
 """A name for the test's report, the model at fault, fields of the request."""
 
@@ -70,7 +69,7 @@ def ask_all(site: Site, questions: Sequence[Question]) -> list[Said]:
     async def ask(
         client: httpx.AsyncClient, name: str, fault: str, fields: Any
     ) -> Said:
-        async with asyncio.timeout(LONGEST_S):
+        async with asyncio.timeout(PATIENCE_S):
             answer = await client.post("/chat/completions", json=fields)
         run_id = answer.headers.get("x-conductor-run-id", "")
         is_streamed = bool(fields.get("stream"))
@@ -80,7 +79,7 @@ def ask_all(site: Site, questions: Sequence[Question]) -> list[Said]:
         async with httpx.AsyncClient(
             base_url=site.api_url,
             headers={"Authorization": f"Bearer {site.key}"},
-            timeout=LONGEST_S,
+            timeout=PATIENCE_S,
             limits=httpx.Limits(max_connections=None),
         ) as client:
             return await asyncio.gather(*(ask(client, *q) for q in questions))

@@ -14,8 +14,6 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "conductor_site.settings")
 django.setup()
 
-from django.core.management import call_command  # noqa: E402
-
 from tests.factories import (  # noqa: E402
     MembershipFactory,
     PoolFactory,
@@ -23,13 +21,14 @@ from tests.factories import (  # noqa: E402
     issue_key,
 )
 from tests.runs.asking import session_of  # noqa: E402
+from tests.scratch_database import database_prepare  # noqa: E402
 
 WORKERS = ("instant", "delay-1000", "delay-0")
 
 
 def main() -> None:
     """Make a team with a member, a key and a pool."""
-    call_command("migrate", verbosity=0)
+    database_prepare()
     team = TeamFactory.create()
     member = MembershipFactory.create(team=team)
     pool = PoolFactory.create(team=team, base_url=sys.argv[1], workers=WORKERS)

@@ -16,15 +16,15 @@ from apps.runs.services import run_start
 from apps.runs.types import RunOrder, RunSummary, Signal
 from tests.conftest import Cast
 from tests.factories import ACTOR
+from tests.patience import PATIENCE_S
 
-LONGEST_S = 30
 ResultT = TypeVar("ResultT")
 
 
 def on_loop(work: Coroutine[Any, Any, ResultT]) -> ResultT:
     """Do `work` on the loop of the site and return its result."""
     loop = get_executor().loop
-    return asyncio.run_coroutine_threadsafe(work, loop).result(LONGEST_S)
+    return asyncio.run_coroutine_threadsafe(work, loop).result(PATIENCE_S)
 
 
 @dataclass

@@ -19,7 +19,8 @@ from apps.runs.models import Run, Step
 from apps.runs.selectors import run_events
 from tests.conftest import add_worker
 from tests.factories import ACTOR, issue_key
-from tests.runs.asking import PATIENCE_S, planned, until
+from tests.patience import PATIENCE_S
+from tests.runs.asking import planned, until
 from tests.runs.clients import ask_all, request
 
 TOO_LONG = "x" * 1_000_001

@@ -14,7 +14,8 @@ from django.test import Client
 from apps.engine import events as ev
 from apps.runs.models import Run, RunState
 from apps.runs.selectors import run_entries, run_events
-from tests.runs.asking import PATIENCE_S, frames, planned, until
+from tests.patience import PATIENCE_S
+from tests.runs.asking import frames, planned, until
 
 FOREVER = "delay-3600000"
 

@@ -21,6 +21,7 @@ from tests.conftest import Site
 from tests.console.test_evaluations import signed_in
 from tests.governance.approval_runs import HOLD, approve, ended, pending, start, waiting
 from tests.governance.test_policies import in_force, only, tag
+from tests.patience import eventually
 from tests.rest.conftest import member
 from tests.runs.test_forks import post
 
@@ -126,8 +127,8 @@ def test_people_approve_both_plans_and_an_edit_keeps_what_the_last_step_does(hou
     steps = [{**step, "subtask": step["subtask"] + "!"} for step in first["steps"]]
     answer = approve(alice, run_id, first["plan_digest"], steps=steps)
     assert answer.status_code == 200, answer.content
-    while (second := waited_for(alice, run_id))["round"] == 0:
-        pass
+    assert eventually(lambda: waited_for(alice, run_id)["round"] != 0)
+    second = waited_for(alice, run_id)
     assert second["plans_rest"] is False
     assert approve(alice, run_id, second["plan_digest"]).status_code == 200
     run = ended(run_id)
@@ -138,8 +139,7 @@ def test_people_approve_both_plans_and_an_edit_keeps_what_the_last_step_does(hou
 
 
 def waited_for(who: Any, run_id: uuid.UUID) -> dict[str, Any]:
-    while not waiting(run_id):
-        assert Run.objects.across_teams().get(id=run_id).state == "running"
+    assert eventually(lambda: waiting(run_id))
     answer = who.get(f"runs/{run_id}/approval/")
     return dict(answer.json()) if answer.status_code == 200 else {"round": 0}
 

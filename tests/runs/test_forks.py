@@ -18,7 +18,7 @@ from apps.runs.selectors import access_run, run_events, run_view
 from tests.conftest import Site
 from tests.console.test_evaluations import signed_in
 from tests.factories import ACTOR
-from tests.runs.asking import eventually
+from tests.patience import eventually
 
 PROMPT = "What is 17 * 23 + 4? Show the steps and check the result."
 
@@ -160,7 +160,7 @@ def test_the_pages_fork_replay_and_compare(site: Site):
     assert "Differs in" in compared
     shown = alice.get(f"/runs/{newest.id}/").content.decode()
     assert "A person wrote this answer" in shown
-    assert ">written by a person</text>" in shown  # in the drawing of the plan
+    assert ">written by a person</p>" in shown  # in the drawing of the plan
     replayed = alice.post(f"/runs/{run.id}/replay/")
     assert replayed.headers["location"].startswith("/comparisons/")
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from tests.runs.asking import PATIENCE_S
+from tests.patience import PATIENCE_S
 from tests.runs.conftest import Models
 from tests.runs.test_restart import Scratch
 from tests.services import Postgres, postgres

@@ -13,7 +13,8 @@ from apps.runs.execution.prefill_refusals import PrefillWatch
 from apps.runs.models import Run
 from apps.runs.selectors import run_events
 from tests.conftest import Site
-from tests.runs.asking import Stage, eventually, planned
+from tests.patience import eventually
+from tests.runs.asking import Stage, planned
 from tests.runs.clients import Said, ask_all, request
 
 MESSAGE = "refused for a test"

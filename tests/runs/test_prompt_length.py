@@ -13,7 +13,7 @@ from apps.pools.models import Worker, WorkerKind
 from apps.runs.models import Run
 from tests.conftest import Site
 from tests.factories import WorkerFactory
-from tests.runs.asking import PATIENCE_S
+from tests.patience import PATIENCE_S
 
 CODE = "context_length_exceeded"
 LONG = "word " * 400

@@ -14,7 +14,8 @@ from apps.audit.selectors import entry_list
 from apps.audit.writer import LedgerWriter
 from apps.runs.models import Run, RunState
 from tests.audit.examples import execute
-from tests.runs.asking import PATIENCE_S, planned
+from tests.patience import PATIENCE_S
+from tests.runs.asking import planned
 
 REFUSED = "step.started"
 

@@ -17,7 +17,8 @@ import httpx
 import pytest
 from django.db import connection
 
-from tests.runs.asking import PATIENCE_S, frames, planned, until, watching
+from tests.patience import PATIENCE_S
+from tests.runs.asking import frames, planned, until, watching
 from tests.runs.conftest import Models
 from tests.services import database_beside
 
@@ -43,7 +44,7 @@ class Scratch:
             check=True,
             stdout=subprocess.PIPE,
             text=True,
-            timeout=60,
+            timeout=180,
         ).stdout
 
     @contextmanager

@@ -134,6 +134,7 @@ def test_loop_that_no_row_names_is_found() -> None:
         ("state", "cancelled"),
         ("tier", "mini"),
         ("family", "invoices"),
+        ("preset_id", uuid.UUID(int=7)),
         ("planner", "fallback"),
         ("plan", []),
         ("shape", "0123456789abcdef"),

@@ -10,7 +10,8 @@ from websockets.sync.client import connect
 from websockets.typing import Origin
 
 from apps.web.websocket_middleware import FLOODED, MAX_MESSAGES, TOO_MANY_SOCKETS
-from tests.runs.asking import eventually, frames, planned, until
+from tests.patience import eventually
+from tests.runs.asking import frames, planned, until
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from apps.runs.services import runs_allow, runs_suspend
 from apps.runs.types import SuspensionInForce
 from tests.conftest import Cast, Site
 from tests.factories import ACTOR, UserFactory
+from tests.patience import eventually
 from tests.rest.conftest import Caller, actions, fault, keyed, member
 from tests.runs.starting import on_loop, order
 
@@ -68,8 +69,9 @@ def stalled(site: Site) -> Iterator[Run]:
 
 def ended(run: Run) -> Run:
     """Return the run once it has ended; it must end by itself."""
-    while run.state == "running":
-        run.refresh_from_db()
+    rows = Run.objects.for_team(run.team_id).filter(id=run.id)
+    assert eventually(lambda: rows.exclude(state="running").exists())
+    run.refresh_from_db()
     return run
 
 

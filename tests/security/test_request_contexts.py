@@ -34,7 +34,7 @@ from apps.webhooks.models import Webhook, WebhookDelivery
 from tests.conftest import Cast, Site, add_worker
 from tests.evaluation.samples import documents
 from tests.factories import ACTOR, MembershipFactory, UserFactory, issue_key
-from tests.runs.asking import eventually
+from tests.patience import awaited, eventually
 from tests.serving import serving
 from tests.training.conducted import SMALL, add_planner, trains_here
 
@@ -74,6 +74,7 @@ SUBJECTS = {
 BY_NO_REQUEST = {
     "alert.opened": "a job that looks at the rules",
     "alert.closed": "a job that looks at the rules",
+    "alert.escalated": "a job that looks at the rules",
     "approval.requested": "the engine",
     "approval.settled": "the engine",
     "audit.content_erased": "retention erases, as a job",
@@ -243,8 +244,7 @@ def change_the_pool(walk: Walk, cast: Cast) -> None:
 
 def rate(walk: Walk, run_id: str) -> None:
     """Rate a run once it has ended, and take the rating back."""
-    while walk.rest("GET", f"runs/{run_id}/")["state"] == "running":
-        pass
+    assert eventually(lambda: walk.rest("GET", f"runs/{run_id}/")["state"] != "running")
     walk.rest("POST", f"runs/{run_id}/feedback/", {"rating": "up"})
     walk.rest("DELETE", f"runs/{run_id}/feedback/")
 
@@ -272,8 +272,7 @@ def decide(walk: Walk, cast: Cast) -> None:
     )
     for verdict in ("approve", "refuse"):
         walk.page(cast.bob, "/playground/runs/", tier="mini", prompt="Why escrow?")
-        while (row := waiting_approval(cast)) is None:
-            pass
+        row = awaited(lambda: waiting_approval(cast))
         found = pending_plan(cast.team.id, row.run_id)
         steps = [{"worker": found.workers[0], "subtask": "Else.", "access": []}]
         walk.page(
@@ -284,8 +283,7 @@ def decide(walk: Walk, cast: Cast) -> None:
             verdict=verdict,
             reason="A drill",
         )
-        while waiting_approval(cast) is not None:
-            pass
+        assert eventually(lambda: waiting_approval(cast) is None)
 
 
 def waiting_approval(cast: Cast) -> PlanApproval | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.db import models, transaction
 from django.test import Client
 from django.urls import reverse
@@ -109,12 +111,21 @@ class World:
     """`own` and `revoked` are the team's, `foreign` is the stranger's."""
     arguments: Mapping[str, Any]
     """What stands for each argument of an address."""
+    sessions: dict[str, Session] = field(default_factory=dict)
+    """By the same names as people, as they were when they began."""
 
     def browser(self, who: str) -> Client:
         """Return a browser of somebody; `anonymous` is not signed in."""
         client = Client(raise_request_exception=False)
-        if who != "anonymous":
+        if who == "anonymous":
+            return client
+        if who not in self.sessions:
             client.force_login(self.people[who])
+            key = client.cookies[settings.SESSION_COOKIE_NAME].value
+            self.sessions[who] = Session.objects.get(session_key=key)
+        session = self.sessions[who]
+        session.save()  # whatever a page has put into it, or if one has ended it
+        client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
         return client
 
     def program(self, key: str) -> Client:

@@ -7,13 +7,18 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+import orjson
 import pytest
 from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
+from apps.accounts.principal import user_actor
+from apps.audit.models import Entry
 from apps.audit.services import entries_append
 from apps.audit.types import Batch, EntryDraft
+from apps.conversations.models import Conversation
+from apps.conversations.services import conversation_of_run
 from apps.core.ids import new_id
 from apps.engine.codec import encode
 from apps.runs.models import Run, RunState
@@ -107,3 +112,25 @@ def works(link: dict[str, Any]) -> bool:
     status: int = opened(link).status_code
     assert status in {200, 404}
     return status == 200
+
+
+@pytest.fixture
+def chat(sharing: Cast, run_id: uuid.UUID) -> Conversation:
+    """A conversation of Bob's with one turn."""
+    run = Run.objects.for_team(sharing.team.id).get(id=run_id)
+    return conversation_of_run(run, user_actor(sharing.bob, {}), {"name": "Private"})
+
+
+def shared_chat(caller: Any, chat: Any, **values: Any) -> dict[str, Any]:
+    answer = caller.post(
+        f"conversations/{chat.id}/share-links/", {"hours": 24, **values}
+    )
+    assert answer.status_code == 201, answer.content
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+def entries(cast: Cast, action: str) -> list[dict[str, Any]]:
+    rows = Entry.objects.for_team(cast.team.id).order_by("seq")
+    found = [orjson.loads(bytes(row.canonical)) for row in rows]
+    return [each for each in found if each["action"] == action]

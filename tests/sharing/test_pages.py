@@ -50,7 +50,7 @@ def owner(sharing: Cast) -> Client:
 def test_a_link_is_made_from_the_page_of_a_run_and_shown_once(browser, run_id):
     here = f"/runs/{run_id}/share/"
     assert here in text_of(browser.get(f"/runs/{run_id}/"))
-    assert "No link yet" in text_of(browser.get(here))
+    assert "No links yet" in text_of(browser.get(here))
     sent = {**FORM, "note": "For Carol", "has_name": "on", "shows": "plan"}
     made = browser.post(here, sent)
     assert "no-store" in made["Cache-Control"]
@@ -62,6 +62,14 @@ def test_a_link_is_made_from_the_page_of_a_run_and_shown_once(browser, run_id):
     assert "For Carol" in listed
     assert "1 view" in listed
     assert address not in listed
+
+
+def test_states_of_links_are_in_the_language_of_the_page(browser, run_id):
+    here = f"/runs/{run_id}/share/"
+    browser.post(here, FORM)
+    assert 'data-state="live">Open</span>' in text_of(browser.get(here))
+    page = text_of(browser.get(here, headers={"Accept-Language": "de"}))
+    assert 'data-state="live">Offen</span>' in page
 
 
 def test_sending_the_form_again_makes_no_second_link(browser, run_id):

@@ -1,11 +1,9 @@
-"""Share links: who makes them, what they show, and when they end."""
+"""Share links: who makes them, and what they show."""
 
 from __future__ import annotations
 
 import logging
-import uuid
 from datetime import timedelta
-from typing import Any
 
 import orjson
 import pytest
@@ -15,32 +13,30 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.accounts.models import Role, Scope
-from apps.accounts.principal import user_actor
-from apps.accounts.services import member_add, member_remove
 from apps.audit.models import Content, Entry
 from apps.conversations.models import Turn
-from apps.conversations.services import conversation_delete, conversation_of_run
 from apps.core.logs import Formatter
 from apps.governance.services import retention_set
-from apps.runs.models import Run
 from apps.sharing.models import ShareLink
-from apps.sharing.services import share_links_forget, sharing_set
-from tests.conftest import Cast, membership
+from apps.sharing.services import sharing_set
+from tests.conftest import membership
 from tests.factories import ACTOR
 from tests.governance.conftest import erase, later
 from tests.playground import stories
 from tests.rest.conftest import actions, fault, keyed, member
 from tests.rest.things import make_run
-from tests.sharing.conftest import opened, path_of, record_run, shared, works
+from tests.sharing.conftest import (
+    entries,
+    opened,
+    path_of,
+    record_run,
+    shared,
+    shared_chat,
+    works,
+)
 
 CARD = "Charge 4111 1111 1111 1111 please."
 SUBTASK = "Weigh both lists and recommend one"
-
-
-def entries(cast: Cast, action: str) -> list[dict[str, Any]]:
-    rows = Entry.objects.for_team(cast.team.id).order_by("seq")
-    found = [orjson.loads(bytes(row.canonical)) for row in rows]
-    return [each for each in found if each["action"] == action]
 
 
 # --- what visitors see ---------------------------------------------------------------
@@ -129,72 +125,6 @@ def test_only_reading_is_possible(bob, run_id):
 
 
 # --- the end of links ----------------------------------------------------------------
-
-
-def test_a_link_ends_when_its_time_is_over(bob, run_id):
-    link = shared(bob, run_id, hours=2)
-    now = timezone.now()
-    with time_machine.travel(now + timedelta(minutes=119), tick=False):
-        assert works(link)
-    with time_machine.travel(now + timedelta(minutes=121), tick=False):
-        assert not works(link)
-
-
-def test_all_links_that_do_not_work_read_the_same(bob, run_id):
-    expired, revoked = shared(bob, run_id, hours=1), shared(bob, run_id)
-    bob.post(f"share-links/{revoked['id']}/revoke/")
-    unknown = {"url": "http://x/shared/" + "A" * 43 + "/"}
-    malformed = {"url": "http://x/shared/%00~/"}
-    with time_machine.travel(timezone.now() + timedelta(hours=2), tick=False):
-        pages = [opened(each) for each in (expired, revoked, unknown, malformed)]
-    assert {page.status_code for page in pages} == {404}
-    assert len({page.content for page in pages}) == 1
-    assert b"This link does not work any more" in pages[0].content
-
-
-def test_links_end_with_the_membership_of_their_maker(bob, alice, run_id, cast):
-    own, other = shared(bob, run_id), shared(alice, run_id)
-    member_remove(team=cast.team, user=cast.bob, actor=ACTOR)
-    assert not works(own)
-    assert works(other)
-    [entry] = entries(cast, "share_link.revoked")
-    assert entry["data"] == {"reason": "the member has gone", "views": 0}
-    member_add(team=cast.team, user=cast.bob, role=Role.MEMBER, actor=ACTOR)
-    assert not works(own)
-
-
-def test_links_of_an_account_that_is_switched_off_do_not_work(bob, run_id, cast):
-    link = shared(bob, run_id)
-    cast.bob.is_active = False
-    cast.bob.save()
-    assert not works(link)
-
-
-def test_links_end_for_good_when_sharing_is_turned_off(bob, alice, run_id, cast):
-    link = shared(bob, run_id)
-    alice.patch("sharing/", {"is_on": False})
-    assert not works(link)
-    assert entries(cast, "sharing.updated")[-1]["data"]["links_ended"] == 1
-    alice.patch("sharing/", {"is_on": True})
-    assert not works(link)
-    assert alice.get(f"share-links/{link['id']}/").json()["state"] == "revoked"
-
-
-def test_the_operator_stops_the_links_of_all_teams(bob, run_id, settings):
-    link = shared(bob, run_id)
-    settings.SHARE_LINKS = False
-    assert not works(link)
-    error = fault(bob.post(f"runs/{run_id}/share-links/", {"hours": 1}), 409)
-    assert "the operator of this site does not allow" in error["message"]
-    assert bob.get("sharing/").json()["is_allowed"] is False
-    settings.SHARE_LINKS = True
-    assert works(link)
-
-
-def test_a_link_ends_when_its_run_is_deleted(bob, run_id, cast):
-    link = shared(bob, run_id)
-    Run.objects.for_team(cast.team.id).get(id=run_id).delete()
-    assert not works(link)
 
 
 def test_g13_texts_that_were_erased_are_shown_as_erased(bob, run_id, cast):
@@ -460,22 +390,6 @@ def test_lookups_of_one_address_are_limited(bob, run_id, settings):
 # --- conversations -------------------------------------------------------------------
 
 
-@pytest.fixture
-def chat(sharing: Cast, run_id: uuid.UUID) -> Any:
-    """A conversation of Bob's with one turn."""
-    run = Run.objects.for_team(sharing.team.id).get(id=run_id)
-    return conversation_of_run(run, user_actor(sharing.bob, {}), {"name": "Private"})
-
-
-def shared_chat(caller: Any, chat: Any, **values: Any) -> dict[str, Any]:
-    answer = caller.post(
-        f"conversations/{chat.id}/share-links/", {"hours": 24, **values}
-    )
-    assert answer.status_code == 201, answer.content
-    made: dict[str, Any] = answer.json()
-    return made
-
-
 def test_a_conversation_is_shown_as_it_was_when_the_link_was_made(bob, chat, sharing):
     link = shared_chat(bob, chat)
     later_run = record_run(sharing, prompt="And MySQL?", answer="Not today.")
@@ -517,16 +431,3 @@ def test_an_empty_conversation_is_not_shared(bob):
     made = bob.post("conversations/", {}).json()
     path = f"conversations/{made['id']}/share-links/"
     fault(bob.post(path, {"hours": 1}), 409)
-
-
-def test_a_link_ends_when_its_conversation_is_deleted(bob, chat):
-    link = shared_chat(bob, chat)
-    conversation_delete(chat)
-    assert not works(link)
-
-
-def test_links_that_ended_long_ago_leave_the_lists(bob, run_id, cast):
-    shared(bob, run_id, hours=1)
-    assert list(share_links_forget(later(89))) == []
-    assert list(share_links_forget(later(91))) == [1]
-    assert not ShareLink.objects.for_team(cast.team.id).exists()

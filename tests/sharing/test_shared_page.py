@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 
-from apps.accounts.models import Membership, Role
-from apps.accounts.principal import user_actor
 from apps.conversations.models import Conversation, Turn
-from apps.conversations.services import conversation_of_run
 from apps.core.ids import new_id
 from apps.playground.sharing.page_budget import CHARACTERS
-from apps.runs.models import Run
 from apps.sharing.models import ShareLink
 from tests.audit.tampering import set_head
-from tests.conftest import Cast
-from tests.governance.conftest import later
-from tests.governance.test_idle_conversations import expire
-from tests.governance.test_idle_conversations import rule as idle_rule
 from tests.playground import stories
 from tests.rest.conftest import fault
-from tests.sharing.conftest import opened, path_of, record_run, shared, works
-from tests.sharing.test_share_links import entries, shared_chat
+from tests.sharing.conftest import (
+    opened,
+    path_of,
+    record_run,
+    shared,
+    shared_chat,
+    works,
+)
 
 PROSE = "One **word** follows another `one` here, [as](https://example.org) ever.\n\n"
 LONG = PROSE * (CHARACTERS // 2 // len(PROSE))
 """Half of what a page holds."""
-
-
-@pytest.fixture
-def chat(sharing: Cast, run_id: uuid.UUID) -> Conversation:
-    """A conversation of Bob's with one turn."""
-    run = Run.objects.for_team(sharing.team.id).get(id=run_id)
-    return conversation_of_run(run, user_actor(sharing.bob, {}), {})
 
 
 def go_on(chat: Conversation, run_id: uuid.UUID) -> None:
@@ -83,13 +74,14 @@ def test_the_page_is_shown_though_the_ledger_takes_no_entry(bob, run_id, cast, c
     assert "is not recorded" in caplog.text
 
 
-def test_the_page_is_in_one_language(bob, run_id):
+def test_the_page_is_in_the_language_of_its_visitor(bob, run_id):
     link = shared(bob, run_id, has_plan=True)
     english, german = (
         Client(HTTP_ACCEPT_LANGUAGE=language).get(path_of(link)).content
         for language in ("en", "de")
     )
-    assert german == english
+    assert b"read-only until" in english
+    assert b"nur lesbar bis" in german
 
 
 @pytest.mark.parametrize("secret", ["", "x"])
@@ -101,50 +93,10 @@ def test_an_address_without_its_slash_is_the_same_page(bob, run_id, secret):
     assert "noindex" in answer["X-Robots-Tag"]
 
 
-def test_a_maker_who_may_not_share_any_more_has_no_link_and_revokes_it(
-    bob, alice, run_id, cast
-):
-    own, other = shared(bob, run_id), shared(alice, run_id)
-    rows = Membership.objects.for_team(cast.team.id).filter(user=cast.bob)
-    rows.update(role=Role.VIEWER)
-    assert not works(own)
-    assert works(other)
-    fault(bob.post(f"share-links/{other['id']}/revoke/"), 403)
-    assert bob.client.get(f"/share-links/{other['id']}/revoke/").status_code == 403
-    page = bob.client.post(f"/share-links/{own['id']}/revoke/", follow=True)
-    assert page.status_code == 200
-    row = ShareLink.objects.for_team(cast.team.id).get(id=own["id"])
-    assert row.revoked_at is not None
-
-
-def test_an_admin_who_revokes_a_link_of_a_conversation_is_back_at_the_list(
-    bob, alice, chat
-):
-    link = shared_chat(bob, chat)
-    page = alice.client.post(f"/share-links/{link['id']}/revoke/", follow=True)
-    assert page.status_code == 200
-    assert page.redirect_chain[-1][0] == reverse("console:share_links")
-    assert not works(link)
-
-
-def test_the_end_of_a_link_is_on_record_when_its_conversation_is_deleted(
-    bob, chat, cast
-):
-    link = shared_chat(bob, chat)
-    assert bob.delete(f"conversations/{chat.id}/").status_code == 204
-    assert not works(link)
-    [entry] = entries(cast, "share_link.revoked")
-    assert entry["data"] == {"reason": "the conversation was deleted", "views": 0}
-    assert entry["actor"]["display"] == "Bob"
-
-
-def test_the_end_of_a_link_is_on_record_when_its_conversation_is_not_used(
-    bob, chat, cast
-):
-    link = shared_chat(bob, chat, hours=24 * 30)
-    idle_rule(cast, 7)
-    assert expire(later(8)) == 1
-    assert not works(link)
-    [entry] = entries(cast, "share_link.revoked")
-    assert entry["actor"]["type"] == "service"
-    assert entry["targets"] == [{"id": link["id"], "type": "share_link"}]
+def test_footnotes_of_the_page_have_ids_of_their_own(bob, cast, sharing):
+    noted = "A claim[^1].\n\n[^1]: The source."
+    run_id = record_run(cast, answer=noted, text=noted)
+    page = opened(shared(bob, run_id, has_plan=True)).content.decode()
+    ids = re.findall(r' id="(fn[^"]+)"', page)
+    assert len(ids) == len(set(ids)) > 2
+    assert set(re.findall(r'href="#(fn[^"]+)"', page)) == set(ids)

@@ -16,8 +16,8 @@ from apps.training.services import conductor_training_start
 from tests.conftest import Site
 from tests.evaluation.samples import suite
 from tests.factories import ACTOR
+from tests.patience import PATIENCE_S, eventually
 from tests.planners.light.builders import CHECK, model, run, step
-from tests.runs.asking import eventually
 from tests.training.test_trainings import pool_of, tasks
 
 SMALL = {
@@ -31,7 +31,6 @@ SMALL = {
     "parallel_runs": 4,
     "margin_percent": 0,
 }
-PATIENCE_S = 90
 
 
 def trains_here(settings: Any, folder: Path, trainer: str = "") -> None:

@@ -103,6 +103,8 @@ def test_the_page_says_what_to_install(cast, pool, settings):
     settings.CONDUCTOR_TRAINING_PYTHON = ""
     made = suite(cast.team, tasks())
     address = f"/learning/pools/{pool.id}/train-conductor/"
+    before = browser(cast.alice).get(address).content.decode()
+    assert "not set up to train conductors" in before
     page = browser(cast.alice).post(address, form(made.suite_id)).content.decode()
     assert "requirements/gpu-train.txt" in page
     assert not ConductorTraining.objects.for_team(cast.team.id).exists()

@@ -31,7 +31,7 @@ from apps.training.services import (
 from tests.conftest import Site
 from tests.evaluation.samples import entries_of, suite
 from tests.factories import ACTOR
-from tests.runs.asking import eventually
+from tests.patience import eventually
 from tests.training.conducted import begun, ended, made, planned_pool, trains_here
 from tests.training.test_trainings import pool_of, tasks
 
@@ -67,7 +67,7 @@ def explore(training: ConductorTraining) -> None:
         actor=ACTOR,
     )
     rows = evaluation_list(training.team_id).filter(id=evaluation.id)
-    assert eventually(lambda: rows.filter(outcome="completed").exists(), patience_s=60)
+    assert eventually(lambda: rows.filter(outcome="completed").exists())
 
 
 def test_a_published_version_is_a_conductor_that_is_measured(site, trained):

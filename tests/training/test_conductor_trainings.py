@@ -38,7 +38,7 @@ from apps.training.services import conductor_training_cancel, conductor_training
 from tests.conftest import Site
 from tests.evaluation.samples import entries_of, suite
 from tests.factories import ACTOR
-from tests.runs.asking import eventually
+from tests.patience import eventually
 from tests.training.conducted import (
     SMALL,
     begun,
@@ -131,7 +131,7 @@ def test_a_process_that_takes_over_pays_for_nothing_twice(site, folder):
     training = begun(site, grpo_iterations=6, parallel_runs=2)
     rows = ConductorTraining.objects.for_team(training.team_id).filter(pk=training.pk)
     for count in (1, 3):
-        assert eventually(lambda: rollouts(training).count() >= count, patience_s=60)  # noqa: B023
+        assert eventually(lambda: rollouts(training).count() >= count)  # noqa: B023
         # As if its process had been killed: it finds that the claim is another one's.
         rows.filter(stage="grpo").update(state=JobState.WAITING, claim_id=None)
     found = made(training)
@@ -181,7 +181,7 @@ def test_a_cost_limit_stops_it_with_what_it_has_learned(site):
 @pytest.mark.parametrize("sft_steps", [0, 5])
 def test_what_runs_is_stopped_when_it_is_cancelled(site, folder, sft_steps):
     training = begun(site, sft_steps=sft_steps, grpo_iterations=500)
-    assert eventually(lambda: rollouts(training).exists(), patience_s=60)
+    assert eventually(lambda: rollouts(training).exists())
     assert conductor_training_cancel(training=training, actor=ACTOR)
     assert not conductor_training_cancel(training=training, actor=ACTOR)
     found = ended(training)

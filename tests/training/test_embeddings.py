@@ -229,22 +229,26 @@ def test_its_tier_plans_by_the_vector_of_the_prompt(site, planning):
     assert "Vector vectors" in shown
 
 
-@pytest.mark.parametrize(
-    "values", [{"base_url": AWAY}, {"model": "sim-other"}, {"is_enabled": False}]
-)
-def test_without_its_vector_n_grams_decide_and_the_run_says_so(site, planning, values):
-    change(planning, **values)
-    run = asked(site)
-    assert run["planner"] == "light"
-    found = features(run)
-    assert (found["by"], found["worker"]) == ("ngrams", "vectors")
+def test_without_its_vector_n_grams_decide_and_the_run_says_so(site, planning):
     failed = "'vectors' failed (connect)"
     missing = "no worker that this run may use makes such vectors"
-    assert found["missing"] == (failed if "base_url" in values else missing)
-    page = Client()
-    page.force_login(site.cast.alice)
-    shown = page.get(f"/runs/{run['id']}/").content.decode()
-    assert "The kind was found by parts of words" in shown
+    for name, value, why in [
+        ("base_url", AWAY, failed),
+        ("model", "sim-other", missing),
+        ("is_enabled", False, missing),
+    ]:
+        before = getattr(planning, name)
+        change(planning, **{name: value})
+        run = asked(site)
+        change(planning, **{name: before})
+        assert run["planner"] == "light"
+        found = features(run)
+        assert (found["by"], found["worker"]) == ("ngrams", "vectors"), name
+        assert found["missing"] == why
+        page = Client()
+        page.force_login(site.cast.alice)
+        shown = page.get(f"/runs/{run['id']}/").content.decode()
+        assert "The kind was found by parts of words" in shown
 
 
 def test_a_policy_keeps_the_prompt_from_it(site, planning):

@@ -13,8 +13,8 @@ from apps.training.models import Training
 from tests.conftest import Cast, Site, make_pool
 from tests.evaluation.samples import make_evaluation, suite
 from tests.governance.conftest import erase, later
+from tests.patience import eventually
 from tests.rest.conftest import member
-from tests.runs.asking import eventually
 from tests.training.made_trainings import make_training
 from tests.training.test_trainings import tasks
 
@@ -39,7 +39,7 @@ def fitted(user: User, settings: dict[str, int]) -> dict[str, Any]:
     assert answer.status_code == 202, answer.content
     one = f"{TRAININGS}{answer.json()['id']}/"
     ends = ("better", "not_better")
-    assert eventually(lambda: caller.get(one).json()["state"] in ends, patience_s=120)
+    assert eventually(lambda: caller.get(one).json()["state"] in ends)
     newest: dict[str, Any] = versions(user)[0]
     return newest
 
@@ -94,7 +94,7 @@ def test_g13_nothing_is_fitted_on_what_is_all_erased(site: Site):
     assert erase(later(DAYS + 1))
     answer = alice.post(TRAININGS, {"suite": "basics", "settings": AS_LOGGED})
     one = f"{TRAININGS}{answer.json()['id']}/"
-    assert eventually(lambda: alice.get(one).json()["state"] == "failed", 60)
+    assert eventually(lambda: alice.get(one).json()["state"] == "failed")
     assert "there are no graded answers" in alice.get(one).json()["error"]
     assert len(versions(site.cast.alice)) == 1
 

@@ -27,8 +27,8 @@ from tests.conftest import Site
 from tests.evaluation.test_ab import start as ab_started
 from tests.evaluation.test_driver import ended, start
 from tests.factories import ACTOR
+from tests.patience import eventually
 from tests.rest.conftest import member, program
-from tests.runs.asking import eventually
 from tests.runs.starting import on_loop, order
 from tests.runs.starting import run as conducted
 from tests.training.explored import credited, pool_name, training_tasks

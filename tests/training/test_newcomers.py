@@ -218,7 +218,7 @@ def test_one_calibration_is_enough_for_a_planner_that_says_what_it_is(site: Site
     client.force_login(site.cast.alice)
     page = client.get("/learning/").content.decode()
     assert "site default" in page
-    assert "It takes some 500 graded runs" in page
+    assert "It takes about 500 graded runs" in page
     run_page = client.get(f"/runs/{run_id}/").content.decode()
     assert "Site default" in run_page
 

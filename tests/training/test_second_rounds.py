@@ -35,7 +35,7 @@ from apps.training.services import (
 )
 from tests.conftest import Site
 from tests.factories import ACTOR
-from tests.runs.asking import eventually
+from tests.patience import eventually
 from tests.training.conducted import begun, ended, made, trains_here
 from tests.training.test_trainings import tasks
 
@@ -134,7 +134,7 @@ def test_a_process_that_takes_over_in_it_pays_for_nothing_twice(site):
     training = begun(site, **{**TWICE, "recursion_iterations": 6}, parallel_runs=2)
     rows = ConductorTraining.objects.for_team(training.team_id).filter(pk=training.pk)
     at = rows.filter(stage="recursion")
-    assert eventually(at.exists, patience_s=60)
+    assert eventually(at.exists)
     # As if its process had been killed: it finds that the claim is another one's.
     assert at.update(state=JobState.WAITING, claim_id=None)
     found = made(training)
@@ -165,7 +165,7 @@ def test_if_it_is_cancelled_the_weights_before_it_can_be_published_and_used(
 ):
     training = begun(site, **{**TWICE, "recursion_iterations": 500})
     rows = ConductorTraining.objects.for_team(training.team_id).filter(pk=training.pk)
-    assert eventually(rows.filter(stage="recursion").exists, patience_s=60)
+    assert eventually(rows.filter(stage="recursion").exists)
     assert conductor_training_cancel(training=training, actor=ACTOR)
     assert ended(training).outcome == "cancelled"
     version = one_round_left(training, folder)

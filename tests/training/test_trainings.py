@@ -26,7 +26,7 @@ from apps.training.services import (
 from tests.conftest import Site
 from tests.evaluation.samples import documents, entries_of, suite
 from tests.factories import ACTOR
-from tests.runs.asking import eventually
+from tests.patience import eventually
 
 SMALL = {
     "explore_runs": 48,
@@ -68,7 +68,7 @@ def started(site: Site, **values: object) -> Training:
 
 def ended(training: Training) -> Training:
     rows = Training.objects.for_team(training.team_id).filter(pk=training.pk)
-    assert eventually(lambda: rows.filter(state=JobState.DONE).exists(), patience_s=90)
+    assert eventually(lambda: rows.filter(state=JobState.DONE).exists())
     return access_training(training.team_id, training.pk)
 
 
@@ -77,7 +77,7 @@ def trained(site: Site) -> Training:
     return ended(started(site))
 
 
-def test_it_explores_fits_twice_and_measures_what_it_found(site, trained):
+def test_it_explores_fits_twice_measures_and_records_what_it_found(site, trained):
     assert trained.error == ""
     assert trained.outcome in ("better", "not_better")
     assert [point["stage"] for point in trained.curve if point["runs"] >= 48] == [
@@ -96,14 +96,13 @@ def test_it_explores_fits_twice_and_measures_what_it_found(site, trained):
     assert {"sim-delta", "best worker per family, as measured"} <= names
     best = max(each["success"] for each in gate["others"])
     assert gate["is_better"] == (gate["new"]["success"] - best >= gate["margin"])
-
-
-def test_its_cost_is_that_of_its_runs(site, trained):
     runs = Run.objects.for_team(site.cast.team.id)
     assert training_cost(trained) == sum(runs.values_list("cost_micros", flat=True))
+    is_on_record(site, trained)
 
 
-def test_each_step_of_it_is_on_record(site, trained):
+def is_on_record(site: Site, trained: Training) -> None:
+    """Check the ledger for each step of a training."""
     team = site.cast.team
     fitted = entries_of(team, "pool.planner_fitted")
     assert [entry["planner_version"] for entry in fitted] == [1, 2]

@@ -17,8 +17,8 @@ from apps.training.selectors import learning_counts
 from tests.conftest import Cast, Site
 from tests.evaluation.test_shadow import SUM
 from tests.factories import PoolFactory, issue_key
+from tests.patience import eventually
 from tests.rest.conftest import member, program
-from tests.runs.asking import eventually
 from tests.training.explored import consent, credited, rated_rows
 from tests.training.test_interfaces import opened, rows_of
 

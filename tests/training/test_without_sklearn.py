@@ -14,8 +14,8 @@ from django.test import Client
 from apps.runs.models import Run
 from tests.conftest import Site
 from tests.evaluation.samples import command, suite
+from tests.patience import eventually
 from tests.rest.conftest import member
-from tests.runs.asking import eventually
 from tests.training.test_trainings import SMALL, pool_of, tasks
 
 INSTALL = "scikit-learn is not installed here: install requirements/learning.txt"
@@ -55,7 +55,7 @@ def ready(site: Site) -> Site:
 
 def ended(site: Site, address: str) -> dict[str, Any]:
     alice = member(site.cast.alice)
-    assert eventually(lambda: alice.get(address).json()["state"] == "failed", 60)
+    assert eventually(lambda: alice.get(address).json()["state"] == "failed")
     found: dict[str, Any] = alice.get(address).json()
     return found
 

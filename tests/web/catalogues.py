@@ -14,11 +14,16 @@ from pathlib import Path
 from django.utils.translation import templatize
 
 ROOT = Path(__file__).parents[2]
+CONTEXT = "\x04"
+"""Between the context of a word and the word, as compiled catalogues have it."""
 MARKS = {"gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy", "_"}
+MARKS_IN_CONTEXT = {"pgettext", "pgettext_lazy"}
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|\{\w+\}|</?\w+")
 """Values that are filled in, and the elements of HTML around words."""
-_LINE = re.compile(r'^(?:(msgid|msgid_plural|msgstr)(?:\[(\d)\])? )?(".*")$')
-_CALL = re.compile(r"""\b(?:n?gettext|_)\(u?('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
+_LINE = re.compile(r'^(?:(msgctxt|msgid|msgid_plural|msgstr)(?:\[(\d)\])? )?(".*")$')
+_TEXT = r"""u?('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_CALL = re.compile(rf"\b(?:n?gettext|_)\({_TEXT}")
+_CALL_IN_CONTEXT = re.compile(rf"\bpgettext\({_TEXT}, {_TEXT}")
 
 
 @dataclass
@@ -28,6 +33,13 @@ class Message:
     texts: dict[str, str]
     """By what they are: msgid, msgid_plural, msgstr, or msgstr and its number."""
     flags: str
+
+    @property
+    def key(self) -> str:
+        """Return its English text, after its context if it has one."""
+        context = self.texts.get("msgctxt")
+        text = self.texts["msgid"]
+        return text if context is None else f"{context}{CONTEXT}{text}"
 
     @property
     def english(self) -> list[str]:
@@ -63,8 +75,11 @@ def marked_words() -> set[str]:
 
 def _in_templates() -> Iterator[str]:
     for path in (ROOT / "templates").rglob("*.html"):
-        for call in _CALL.findall(templatize(path.read_text("utf-8"))):
+        calls = templatize(path.read_text("utf-8"))
+        for call in _CALL.findall(calls):
             yield ast.literal_eval(call)
+        for pair in _CALL_IN_CONTEXT.findall(calls):
+            yield CONTEXT.join(ast.literal_eval(each) for each in pair)
 
 
 def _in_code(paths: Iterable[Path]) -> Iterator[str]:
@@ -72,10 +87,15 @@ def _in_code(paths: Iterable[Path]) -> Iterator[str]:
         text = path.read_text("utf-8")
         if "django.utils.translation" in text:
             for node in ast.walk(ast.parse(text)):
-                if isinstance(node, ast.Call) and _name(node.func) in MARKS:
-                    word = node.args[0]
-                    if isinstance(word, ast.Constant):
-                        yield str(word.value)
+                if isinstance(node, ast.Call):
+                    yield from _marked(_name(node.func), node.args)
+
+
+def _marked(function: str, arguments: list[ast.expr]) -> Iterator[str]:
+    words = arguments[: 2 if function in MARKS_IN_CONTEXT else 1]
+    constants = [str(each.value) for each in words if isinstance(each, ast.Constant)]
+    if function in MARKS | MARKS_IN_CONTEXT and len(constants) == len(words):
+        yield CONTEXT.join(constants)
 
 
 def _name(function: ast.expr) -> str:

@@ -37,7 +37,7 @@ from apps.webhooks.services import (
 from apps.webhooks.signing import signature_header, value_seal
 from tests.audit.examples import append, draft, execute
 from tests.factories import ACTOR
-from tests.runs.asking import eventually
+from tests.patience import eventually
 from tests.webhooks.conftest import deliver_all, make_due, row_of
 
 ENDED = {"cost_micros": 1200, "latency_ms": 5, "code": "worker_failed", "x": 1}

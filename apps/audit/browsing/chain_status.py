@@ -76,6 +76,11 @@ def chain_status(team_id: UUID) -> ChainStatus:
     )
 
 
+def checkpoint_time(team_id: UUID) -> datetime | None:
+    """Return when a team's last checkpoint was signed. None: there is none."""
+    return _moment(Checkpoint.objects.for_team(team_id).order_by("-seq").first())
+
+
 def _moment(checkpoint: Checkpoint | None) -> datetime | None:
     try:
         return recorded_time(checkpoint.recorded) if checkpoint else None

@@ -2,57 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from django.utils.translation import gettext_noop as _
 
+from apps.core.money import usd_text
+
+Say = Callable[[str], str]
+MICROS = "_micros"
+"""Ends the names of facts that are micro-dollars; in words they are dollars."""
 SUMMARY_FACTS = 3
 VALUE_LENGTH = 60
 """Characters of a value in the summary of an entry."""
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)")
+_ID = re.compile(r"(?:\w+:)?[0-9a-f]{32,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""An id or a digest: exact, but it says little to a reader."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A value that an entry says was changed."""
 
-    path: str
+    name: str
     before: str
     after: str
 
 
-def differences_of(data: Mapping[str, Any]) -> list[Difference]:
-    """Return what the facts of an entry say was changed, value by value."""
+def differences_of(data: Mapping[str, Any], say: Say = str) -> list[Difference]:
+    """Return what the facts of an entry say was changed, value by value.
+
+    `say` translates the words of pages. Exports are in English.
+    """
     before, after = (_part(data.get(name)) for name in ("before", "after"))
     olds, news = dict(_leaves(before)), dict(_leaves(after))
     return [
-        Difference(path, _words(olds.get(path)), _words(news.get(path)))
+        Difference(
+            _name(path),
+            _words(path, olds.get(path), say),
+            _words(path, news.get(path), say),
+        )
         for path in {**olds, **news}
         if olds.get(path) != news.get(path)
     ]
 
 
-def facts_of(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+def facts_of(data: Mapping[str, Any], say: Say = str) -> list[tuple[str, str]]:
     """Return all facts but what was changed, by name, in words."""
     told = {
         name: value for name, value in data.items() if name not in ("before", "after")
     }
-    return [(path, _words(value)) for path, value in _leaves(told)]
+    return [(_name(path), _words(path, value, say)) for path, value in _leaves(told)]
 
 
-def summary_of(data: Mapping[str, Any]) -> str:
-    """Return the first of its changes, or of its facts, each cut to a few words."""
-    changed = differences_of(data)
+def summary_of(data: Mapping[str, Any], say: Say = str) -> str:
+    """Return the first of its changes, or of its facts, each cut to a few words.
+
+    Ids and digests come last.
+    """
+    changed = differences_of(data, say)
     if "after" in data and changed:
         told = [
-            f"{each.path}: {_short(each.before)} → {_short(each.after)}"
-            for each in changed
+            f"{each.name}: {_short(each.before)} → {_short(each.after)}"
+            for each in sorted(changed, key=lambda each: _is_id(each.after))
         ]
     else:
-        told = [f"{name}: {_short(value)}" for name, value in facts_of(data)]
+        facts = sorted(facts_of(data, say), key=lambda fact: _is_id(fact[1]))
+        told = [f"{name}: {_short(value)}" for name, value in facts]
     more = len(told) - SUMMARY_FACTS
-    return "; ".join(told[:SUMMARY_FACTS]) + (f"; {more} more" if more > 0 else "")
+    rest = [say(_("{number} more")).format(number=more)] if more > 0 else []
+    return "; ".join(told[:SUMMARY_FACTS] + rest)
 
 
 def _part(value: Any) -> Any:
@@ -71,17 +93,32 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def _words(value: Any) -> str:
+def _name(path: str) -> str:
+    """Return the path of a fact as people read it: `limits.max_cost_micros`."""
+    return path.removesuffix(MICROS).replace("_", " ").replace(".", " › ")
+
+
+def _is_id(words: str) -> bool:
+    return all(_ID.fullmatch(word) for word in words.split(", "))
+
+
+def _words(path: str, value: Any, say: Say) -> str:
     if value is None:
-        return "nothing"
+        return say(_("nothing"))
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return say(_("yes") if value else _("no"))
+    if path.endswith(MICROS) and isinstance(value, int):
+        return f"${usd_text(value)}"
+    if isinstance(value, str) and (time := _TIME.fullmatch(value)):
+        return f"{time[1]} {time[2]} UTC"
+    if value == {}:
+        return say(_("none"))
     if isinstance(value, list) and not any(
         isinstance(v, Mapping | list) for v in value
     ):
-        return ", ".join(str(each) for each in value) or "none"
+        return ", ".join(str(each) for each in value) or say(_("none"))
     if isinstance(value, str | int):
-        return str(value) or "empty"
+        return str(value) or say(_("empty"))
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 

@@ -19,6 +19,7 @@ from django.db.models import OuterRef, Q, Subquery
 from django.utils import timezone
 
 from apps.audit.browsing.verified_entries import verified_facts, verified_record
+from apps.audit.job_news import job_news_send
 from apps.audit.jobs import BROKE_OFF, Heartbeat, actor_facts, job_claim
 from apps.audit.models import ChainHead, FullCheck, JobState
 from apps.audit.types import SERVICE, Actor
@@ -35,6 +36,7 @@ def full_check_request(*, team_id: UUID, actor: Actor) -> bool:
     with transaction.atomic():
         _row_of(team_id)
         idle = FullCheck.objects.for_team(team_id).filter(state=JobState.DONE)
+        transaction.on_commit(job_news_send)
         return bool(idle.update(**_order(team_id, actor_facts(actor))))
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.db.models import TextChoices
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import Membership
 from apps.alerts.models import AlertRule
@@ -21,40 +24,55 @@ from apps.alerts.types import (
 )
 from apps.console.forms.base import ConsoleForm
 
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise as StrOrPromise
+
+
+IN_MINUTES = gettext_noop("In minutes. Default: %(number)s.")
+IN_PERCENT = gettext_noop("In percent. Default: %(number)s.")
+
+
+def _choices(words: type[TextChoices]) -> list[tuple[str, StrOrPromise]]:
+    """Return what can be chosen, in the reader's language."""
+    return [(each.value, _(str(each.label))) for each in words]
+
 
 class AlertRuleForm(ConsoleForm):
     """When an alert opens, how people hear of it, and who."""
 
-    is_enabled = forms.BooleanField(label="This rule is on", required=False)
+    is_enabled = forms.BooleanField(label=_("This rule is on"), required=False)
     threshold = forms.IntegerField(min_value=1)
     window_minutes = forms.IntegerField(
-        label="Minutes that count",
+        label=_("Time window in minutes"),
         min_value=5,
         max_value=LONGEST_WINDOW,
-        help_text="Runs that began in the last so many minutes.",
+        help_text=_("Only runs that began within this time count."),
     )
     least = forms.IntegerField(
         min_value=1,
         max_value=MOST_LEAST,
-        help_text="With fewer in these minutes no alert opens.",
+        help_text=_("With fewer in the time window, no alert opens."),
     )
     channels = forms.MultipleChoiceField(
-        choices=AlertChannel.choices,
+        label=_("Channels"),
+        choices=_choices(AlertChannel),
         widget=forms.CheckboxSelectMultiple,
         required=False,
-        help_text="With none, alerts are in the list of alerts alone.",
+        help_text=_("If none is chosen, alerts appear only in the list of alerts."),
     )
     audience = forms.ChoiceField(
-        label="For",
-        choices=AlertAudience.choices,
+        label=_("Recipients"),
+        choices=_choices(AlertAudience),
         widget=forms.RadioSelect,
-        help_text="Who sees them in the bell and gets the mails. Webhooks are for all.",
+        help_text=_(
+            "Who sees alerts in the bell and gets emails. Webhooks do not depend on it."
+        ),
     )
     member_ids = forms.MultipleChoiceField(
-        label="Chosen members", widget=forms.CheckboxSelectMultiple, required=False
+        label=_("Chosen members"), widget=forms.CheckboxSelectMultiple, required=False
     )
     mails_when_closed = forms.BooleanField(
-        label="Send another mail when an alert closes", required=False
+        label=_("Also send an email when an alert closes"), required=False
     )
 
     def __init__(
@@ -74,11 +92,15 @@ class AlertRuleForm(ConsoleForm):
             field.label = _THRESHOLDS[kind]
             field.max_value = defaults.highest
             field.widget.attrs["max"] = defaults.highest
-            unit = "minutes" if kind in MINUTES else "percent"
-            field.help_text = f"In {unit}, {defaults.threshold} unless you change it."
+            hint = IN_MINUTES if kind in MINUTES else IN_PERCENT
+            field.help_text = gettext(hint) % {"number": defaults.threshold}
         if "least" in self.fields:
-            counted = "calls" if kind is AlertKind.WORKER else "runs"
-            self.fields["least"].label = f"Least number of {counted}"
+            is_of_calls = kind is AlertKind.WORKER
+            self.fields["least"].label = (
+                _("Minimum number of calls")
+                if is_of_calls
+                else _("Minimum number of runs")
+            )
 
     @property
     def values(self) -> dict[str, Any]:
@@ -87,12 +109,12 @@ class AlertRuleForm(ConsoleForm):
 
 
 _THRESHOLDS = {
-    AlertKind.BUDGET: "Spent part of the limit",
-    AlertKind.WORKER: "Failed part of its calls",
-    AlertKind.RUNS: "Failed part of the runs",
-    AlertKind.PLANS: "Part of the runs without a plan",
-    AlertKind.APPROVAL: "Longest wait",
-    AlertKind.CHECKPOINT: "Longest time without a checkpoint",
+    AlertKind.BUDGET: _("Share of the limit that is spent"),
+    AlertKind.WORKER: _("Share of calls that failed"),
+    AlertKind.RUNS: _("Share of runs that failed"),
+    AlertKind.PLANS: _("Share of runs without a plan"),
+    AlertKind.APPROVAL: _("Longest wait"),
+    AlertKind.CHECKPOINT: _("Longest time without a checkpoint"),
 }
 
 
@@ -100,11 +122,14 @@ class MailChoiceForm(ConsoleForm):
     """The kinds of alerts that a person gets by mail."""
 
     kinds = forms.MultipleChoiceField(
-        label="Mails to you",
-        choices=AlertKind.choices,
+        label=_("Email me about"),
+        choices=_choices(AlertKind),
         widget=forms.CheckboxSelectMultiple,
         required=False,
-        help_text="If the rule sends mails and is for you.",
+        help_text=_(
+            "You get an email only if the rule sends emails and you are among its "
+            "recipients."
+        ),
     )
 
     def __init__(self, *args: Any, kinds_off: list[str], **kw: Any) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 from django.views.decorators.http import (
     require_GET,
     require_http_methods,
@@ -20,12 +23,13 @@ from apps.alerts.models import AlertRule
 from apps.alerts.selectors import (
     access_rule,
     alert_rules,
+    chosen_members,
     mail_choice,
     mail_is_set_up,
     rule_words,
 )
 from apps.alerts.services import alert_rule_update, alert_test, mail_choice_set
-from apps.alerts.types import AlertChannel, AlertKind
+from apps.alerts.types import AlertAudience, AlertChannel, AlertKind
 from apps.console.alerts.forms import AlertRuleForm, MailChoiceForm
 from apps.console.layout import console_page, posted, require, try_change
 from apps.core.errors import Conflict, InvalidInput
@@ -33,6 +37,17 @@ from apps.web.team_access import TeamRequest, team_view
 from apps.webhooks.selectors import webhooks_subscribed
 
 TAB = "alerts"
+TESTS = {
+    AlertChannel.BELL.value: gettext_noop("Test bell"),
+    AlertChannel.MAIL.value: gettext_noop("Test email"),
+    AlertChannel.WEBHOOK.value: gettext_noop("Test webhook"),
+}
+"""What the buttons say that send a test."""
+AUDIENCES = {
+    AlertAudience.OWNERS.value: gettext_noop("for owners"),
+    AlertAudience.ADMINS.value: gettext_noop("for owners and admins"),
+}
+"""Whom alerts are for, within a sentence."""
 
 
 @require_GET
@@ -40,11 +55,13 @@ TAB = "alerts"
 def alert_rules_page(request: TeamRequest) -> HttpResponseBase:
     """Show the rule of each kind, and whether each channel works."""
     require(request, Permission.READ_TEAM)
+    rules = alert_rules(request.team.id)
+    chosen = chosen_members(request.team.id, rules)
     context = {
-        "rows": [_row(rule) for rule in alert_rules(request.team.id)],
+        "rows": [_row(rule, chosen) for rule in rules],
         "has_mail": mail_is_set_up(),
         "has_webhook": bool(webhooks_subscribed(request.team.id, "alert.opened")),
-        "channels": AlertChannel.choices,
+        "channels": [(channel, _(test)) for channel, test in TESTS.items()],
     }
     return console_page(request, "console/alert_rules.html", context, tab=TAB)
 
@@ -68,11 +85,12 @@ def alert_rule_edit(request: TeamRequest, alert_kind: str) -> HttpResponseBase:
             ),
         )
         if saved is not None:
-            messages.success(request, "The rule is saved.")
+            messages.success(request, _("The rule is saved."))
             return redirect("console:alert_rules")
     context = {
         "form": form,
         "rule": rule,
+        "is_stranded": _is_stranded(rule, chosen_members(team.id, [rule])),
         "has_mail": mail_is_set_up(),
         "back": reverse("console:alert_rules"),
     }
@@ -93,7 +111,7 @@ def alert_test_view(request: TeamRequest) -> HttpResponseBase:
             team=request.team, user=request.user, channel=channel, actor=request.actor
         )
     except ValueError:
-        messages.error(request, "Choose bell, mail or webhook.")
+        messages.error(request, _("Choose bell, email or webhook."))
     except (Conflict, InvalidInput) as error:
         messages.error(request, f"{error.message[:1].upper()}{error.message[1:]}.")
     else:
@@ -110,7 +128,7 @@ def alert_mails_page(request: TeamRequest) -> HttpResponseBase:
     form = MailChoiceForm(posted(request), kinds_off=off)
     if form.is_bound and form.is_valid():
         mail_choice_set(team=request.team, user=request.user, values=form.values)
-        messages.success(request, "Your choice of mails is saved.")
+        messages.success(request, _("Your choice of emails is saved."))
         return redirect("console:alert_list")
     context = {
         "form": form,
@@ -120,11 +138,29 @@ def alert_mails_page(request: TeamRequest) -> HttpResponseBase:
     return console_page(request, "console/alert_mails.html", context, tab=TAB)
 
 
-def _row(rule: AlertRule) -> dict[str, Any]:
-    labels = [label for value, label in AlertChannel.choices if value in rule.channels]
+def _row(rule: AlertRule, chosen: Mapping[str, frozenset[str]]) -> dict[str, Any]:
+    named = [each for each in AlertChannel if each.value in rule.channels]
     return {
         "rule": rule,
         "words": rule_words(rule),
-        "channels": ", ".join(labels),
-        "members": len(rule.member_ids),
+        "channels": ", ".join(_(str(each.label)) for each in named)
+        or _("Only in the list"),
+        "audience": _audience(rule, chosen),
     }
+
+
+def _audience(rule: AlertRule, chosen: Mapping[str, frozenset[str]]) -> str:
+    if _is_stranded(rule, chosen):
+        return _("for owners, as all chosen members have left")
+    if rule.kind not in chosen:
+        return _(AUDIENCES[rule.audience])
+    number = len(chosen[rule.kind])
+    words = ngettext(
+        "for %(number)s chosen member", "for %(number)s chosen members", number
+    )
+    return words % {"number": number}
+
+
+def _is_stranded(rule: AlertRule, chosen: Mapping[str, frozenset[str]]) -> bool:
+    """Say whether all chosen members have left, so that the alerts are for owners."""
+    return rule.kind in chosen and not chosen[rule.kind]

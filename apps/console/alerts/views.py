@@ -10,6 +10,8 @@ from django.http import QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import gettext, pgettext_lazy
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.models import Permission
@@ -31,12 +33,17 @@ TAB = "alerts"
 ALERTS_PER_PAGE = 50
 WAITING, ALL = "waiting", "all"
 STATES = (
-    (WAITING, "Waiting for you"),
-    ("open", "Open"),
-    ("closed", "Closed"),
-    (ALL, "All"),
+    (WAITING, _("Waiting for you")),
+    ("open", pgettext_lazy("state", "Open")),
+    ("closed", _("Closed")),
+    (ALL, _("All")),
 )
-MUTES = ((60, "1 hour"), (480, "8 hours"), (1440, "1 day"), (10080, "1 week"))
+MUTES = (
+    (60, _("1 hour")),
+    (480, _("8 hours")),
+    (1440, _("1 day")),
+    (10080, _("1 week")),
+)
 """Minutes that the page offers."""
 
 
@@ -45,7 +52,7 @@ MUTES = ((60, "1 hour"), (480, "8 hours"), (1440, "1 day"), (10080, "1 week"))
 def alert_list_page(request: TeamRequest) -> HttpResponseBase:
     """List the alerts of the team, filtered, newest first."""
     require(request, Permission.READ_TEAM)
-    state = _chosen(request, "state", [value for value, _ in STATES], "open")
+    state = _chosen(request, "state", [value for value, _words in STATES], "open")
     kind = _chosen(request, "kind", AlertKind.values, "")
     rows = _rows(request, state, kind)
     found = Paginator(rows, ALERTS_PER_PAGE).get_page(request.GET.get("page"))
@@ -57,7 +64,7 @@ def alert_list_page(request: TeamRequest) -> HttpResponseBase:
         "query": query.urlencode(),
         "states": STATES,
         "state": state,
-        "kinds": AlertKind.choices,
+        "kinds": [(each.value, gettext(str(each.label))) for each in AlertKind],
         "kind": kind,
         "mutes": MUTES,
         "failed_mails": failed_mails(request.team.id),
@@ -84,7 +91,9 @@ def alert_acknowledge_view(
     return change_and_tell(
         request,
         lambda: alert_acknowledge(alert=alert, actor=request.actor),
-        "The alert is acknowledged. It stays open until its condition is over.",
+        gettext(
+            "The alert is acknowledged. It stays open as long as its condition is met."
+        ),
         reverse("console:alert", args=[alert.id]),
     )
 
@@ -97,7 +106,11 @@ def alert_mute_view(request: TeamRequest, alert_id: uuid.UUID) -> HttpResponseBa
     given = request.POST.get("minutes", "")
     is_number = given.isascii() and given.isdecimal() and len(given) < 7
     minutes: Any = int(given) if is_number else given
-    done = "The alert is muted." if minutes else "The alert is not muted any more."
+    done = (
+        gettext("The alert is muted.")
+        if minutes
+        else gettext("The alert is no longer muted.")
+    )
     return change_and_tell(
         request,
         lambda: alert_mute(

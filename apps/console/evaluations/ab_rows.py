@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from apps.evaluation.ab.models import ABOutcome
 from apps.evaluation.ab.report import ABReport, ArmFigures
 from apps.evaluation.ab.settings import ABSettings
@@ -11,6 +13,12 @@ from apps.evaluation.models import ABTest
 from apps.evaluation.reports.statistics import Interval
 
 PER_RUNS = 1_000
+BADGES = {
+    ABOutcome.COMPLETED: "completed",
+    ABOutcome.STOPPED: "cancelled",
+    ABOutcome.FAILED: "failed",
+}
+"""States by which badges are coloured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +39,23 @@ class ABRow:
         return self.settings.candidate_name
 
     @property
+    def names(self) -> dict[str, str]:
+        """Return both names, to be filled into sentences."""
+        return {"original": self.original, "candidate": self.candidate}
+
+    @property
     def state_words(self) -> str:
         """Return the state for people."""
         if self.test.is_open:
-            return "Running"
-        return str(ABOutcome(self.test.outcome).label)
+            return _("Running")
+        return _(str(ABOutcome(self.test.outcome).label))
 
     @property
     def badge(self) -> str:
         """Return the state by which a badge is coloured."""
         if self.test.is_open:
             return "running"
-        failed = self.test.outcome == ABOutcome.FAILED
-        return "failed" if failed else "completed"
+        return BADGES[ABOutcome(self.test.outcome)]
 
     @property
     def started_by(self) -> str:
@@ -81,8 +93,8 @@ class DifferenceRow:
     def words(self) -> str:
         """Return what the interval says."""
         if self.difference.low > 0:
-            return "more in B"
-        return "fewer in B" if self.difference.high < 0 else "may be chance"
+            return _("more in B")
+        return _("fewer in B") if self.difference.high < 0 else _("may be chance")
 
 
 def ab_row(test: ABTest) -> ABRow:
@@ -101,8 +113,8 @@ def arm_rows(row: ABRow, report: ABReport) -> list[ArmRow]:
 def difference_rows(report: ABReport) -> list[DifferenceRow]:
     """Return the differences that are known."""
     found = {
-        "Failed runs": report.failures,
-        "Good ratings": report.rated_good,
-        "Passed reviews": report.passed,
+        _("Failed runs"): report.failures,
+        _("Good ratings"): report.rated_good,
+        _("Passed reviews"): report.passed,
     }
     return [DifferenceRow(what, each) for what, each in found.items() if each]

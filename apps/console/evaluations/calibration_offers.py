@@ -9,6 +9,8 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from apps.console.templatetags.console_money import usd
 from apps.core.errors import ConductorError
@@ -40,17 +42,32 @@ def calibration_offer(
         return
     version, estimate = found
     if estimate.highest_micros is None:
-        cost = "its cost is unknown, because a price is missing"
+        takes = _(
+            "On training tasks of {suite}, version {number}, that takes {runs} runs, "
+            "and its cost is unknown, because a price is missing."
+        )
     else:
-        cost = f"it costs at most {usd(estimate.highest_micros)}, retries apart"
-    who = f"{names[0]} is" if len(names) == 1 else f"{len(names)} workers are"
+        takes = _(
+            "On training tasks of {suite}, version {number}, that takes {runs} runs, "
+            "and it costs at most {cost}, retries apart."
+        )
+    takes = takes.format(
+        suite=version.suite.name,
+        number=version.number,
+        runs=estimate.runs,
+        cost=usd(estimate.highest_micros or 0),
+    )
+    who = ngettext(
+        "{name} is not calibrated yet.",
+        "{count} workers are not calibrated yet.",
+        len(names),
+    ).format(name=names[0], count=len(names))
     address = reverse("console:calibration_new", args=[pool.id])
     if len(names) == 1:
         address += f"?{urlencode({'worker': names[0]})}"
     messages.info(
         request,
-        f"{who} not calibrated yet. On training tasks of {version.suite.name}, version "
-        f"{version.number}, that takes {estimate.runs} runs, and {cost}.",
+        f"{who} {takes}",
         # The page makes it a link.
         extra_tags=address,
     )

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
 from apps.audit.models import JobState
 from apps.pools.models import Pool
 from apps.training.conductor.models import (
@@ -25,16 +28,16 @@ WIDTH, HEIGHT, MARGIN = 320, 120, 12
 SHOWN = 5
 """Trainings of a pool on the page of learning."""
 OWN_PLANS = (
-    ("reward", "Reward"),
-    ("accuracy", "Right answers"),
-    ("validity", "Replies that are plans"),
-    ("steps", "Steps of a plan"),
-    ("entropy", "Entropy of its replies"),
+    ("reward", _("Reward")),
+    ("accuracy", _("Right answers")),
+    ("validity", _("Replies that are plans")),
+    ("steps", _("Steps of a plan")),
+    ("entropy", _("Entropy of its replies")),
 )
 LINES = {
-    ConductorStage.SFT: (("loss", "Loss of examples"),),
+    ConductorStage.SFT: (("loss", _("Loss of examples")),),
     ConductorStage.GRPO: OWN_PLANS,
-    ConductorStage.RECURSION: (*OWN_PLANS, ("kept", "Replies that keep an answer")),
+    ConductorStage.RECURSION: (*OWN_PLANS, ("kept", _("Replies that keep an answer"))),
 }
 """What is drawn of each stage."""
 STATES = {
@@ -138,27 +141,35 @@ def next_step(version: ConductorVersion, *, is_in_use: bool) -> str:
     training, gate = version.training, version.gate
     is_open = training is not None and training.state != JobState.DONE
     if version.pool is None:
-        return "Its pool was deleted, so no tier can plan with it. You can delete it."
+        return gettext(
+            "Its pool was deleted, so no tier can plan with it. You can delete it."
+        )
     if is_in_use:
-        return (
+        return gettext(
             "It plans now. To go back, use an earlier version, or restore an earlier "
             "version of the pool."
         )
     if version.conductor is None:
-        after = "it is compared on held-out tasks" if is_open else "a tier can use it"
-        return f"Next: serve it, and publish it below. Then {after}."
+        if is_open:
+            return gettext(
+                "Next: serve it, and publish it below. Then it is compared on held-out "
+                "tasks."
+            )
+        return gettext("Next: serve it, and publish it below. Then a tier can use it.")
     if is_open:
-        return (
+        return gettext(
             "It is being compared on held-out tasks, on the page of its training. "
             "Next: wait for the result, then let a tier plan with it."
         )
     if gate is None:
-        return (
+        return gettext(
             "It was not compared. Next: let a tier plan with it below, with a reason."
         )
     if gate["is_better"]:
-        return "It is better than all others. Next: let a tier plan with it below."
-    return (
+        return gettext(
+            "It is better than all others. Next: let a tier plan with it below."
+        )
+    return gettext(
         "It is not better by the margin. Next: train another one, or let a tier plan "
         "with this one below, with a reason."
     )
@@ -166,10 +177,10 @@ def next_step(version: ConductorVersion, *, is_in_use: bool) -> str:
 
 def _words(training: ConductorTraining, is_open: bool) -> str:
     if not is_open:
-        return _outcome(training).label
+        return gettext(_outcome(training).label)
     if training.is_cancelled:
-        return "Being cancelled"
-    return ConductorStage(training.stage).label
+        return gettext("Being cancelled")
+    return gettext(ConductorStage(training.stage).label)
 
 
 def _outcome(training: ConductorTraining) -> ConductorOutcome:
@@ -192,7 +203,7 @@ def _stages(training: ConductorTraining, is_open: bool) -> tuple[tuple[str, str]
         state = "completed" if place < reached else "waiting"
         if place == reached:
             state = "running" if is_open else "failed"
-        lines.append((stage.label, state))
+        lines.append((gettext(stage.label), state))
     return tuple(lines)
 
 
@@ -227,7 +238,7 @@ def _lines(curve: Sequence[Mapping[str, Any]]) -> list[CurveLine]:
         for name, label in names:
             seen = [(p["step"], p[name]) for p in points if p.get(name) is not None]
             if seen:
-                found.append(_line(label, stage.label, seen))
+                found.append(_line(gettext(label), gettext(stage.label), seen))
     return found
 
 

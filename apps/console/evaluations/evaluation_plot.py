@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log10
 
+from django.utils.translation import gettext
+
 from apps.core.money import MICROS, usd_text
 from apps.evaluation.reports.statistics import Interval
 from apps.evaluation.reports.system_report import SystemReport
@@ -119,8 +121,12 @@ def plot_of(systems: Sequence[SystemReport]) -> Plot | None:
                 shares.y(accuracy.low),
                 shares.y(accuracy.high),
                 _is_on_front(cost, accuracy.value, known),
-                f"{system.label}: {accuracy.value:.3f}, "
-                f"${usd_text(round(cost * PER_TASKS))} for {PER_TASKS:,} tasks",
+                gettext("{system}: {accuracy}, {cost} for {tasks} tasks").format(
+                    system=system.label,
+                    accuracy=f"{accuracy.value:.3f}",
+                    cost=f"${usd_text(round(cost * PER_TASKS))}",
+                    tasks=f"{PER_TASKS:,}",
+                ),
             )
         )
     front = sorted((p for p in points if p.is_best), key=lambda p: (p.x, -p.y))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.audit.models import JobState
 from apps.console.evaluations.evaluation_plot import (
@@ -23,6 +24,7 @@ from apps.console.evaluations.family_bars import (
     family_bars,
     percents,
 )
+from apps.console.templatetags.console_figures import split_word
 from apps.evaluation.models import Evaluation, EvaluationOutcome
 from apps.evaluation.reports.report import Report
 from apps.evaluation.reports.system_report import Figures, SystemReport
@@ -60,10 +62,12 @@ class EvaluationRow:
     def state_words(self) -> str:
         """Return the state for people."""
         if not self.is_open:
-            return str(EvaluationOutcome(self.evaluation.outcome).label)
+            return _(str(EvaluationOutcome(self.evaluation.outcome).label))
         if self.evaluation.is_cancelled:
-            return "Being cancelled"
-        return "Running" if self.progress.total else "Waiting for a process to begin"
+            return _("Being cancelled")
+        if self.progress.total:
+            return _("Running")
+        return _("Waiting for a process to begin")
 
     @property
     def percent(self) -> int:
@@ -230,7 +234,11 @@ def measured_choices(team_id: UUID) -> list[tuple[str, str]]:
         if not workers:
             continue
         ended = timezone.localtime(evaluation.finished_at)
-        suite, split = evaluation.version.suite.name, settings.split.replace("_", "-")
-        words = f"{suite}, {split}, {workers} alone, {ended:%Y-%m-%d %H:%M}"
+        words = _("{suite}, {split}, {workers} alone, {ended}").format(
+            suite=evaluation.version.suite.name,
+            split=split_word(settings.split),
+            workers=workers,
+            ended=f"{ended:%Y-%m-%d %H:%M}",
+        )
         found.append((str(evaluation.id), words))
     return found

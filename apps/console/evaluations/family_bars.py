@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from apps.console.evaluations.evaluation_plot import PER_TASKS
 from apps.evaluation.reports.system_report import Figures, SystemReport
 
@@ -107,9 +109,15 @@ def _segments(
     for worker in (name for name in shades if figures.workers[name]):
         steps = figures.workers[worker] / figures.ended
         width = BAR_WIDTH * steps / longest
-        words = f"{worker}: {steps:.2f} steps of a task"
+        words = _("{worker}: {steps} steps of a task")
         found.append(
-            Segment(worker, round(x, 2), round(width, 2), shades[worker], words)
+            Segment(
+                worker,
+                round(x, 2),
+                round(width, 2),
+                shades[worker],
+                words.format(worker=worker, steps=f"{steps:.2f}"),
+            )
         )
         x += width
     return found

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils.translation import gettext as _
+
 from apps.console.evaluations.evaluation_plot import HeatCell, IntervalBar, interval_bar
 from apps.evaluation.reports.statistics import Interval, share
 from apps.pools.models import (
@@ -125,7 +127,7 @@ def _outcome_row(outcomes: Sequence[WorkerOutcome], family: str = "") -> Outcome
     accuracy = share(right, total)
     return OutcomeRow(
         family,
-        str(OutcomeSource(outcomes[0].source).label),
+        _(str(OutcomeSource(outcomes[0].source).label)),
         right,
         total,
         max(each.latest_at for each in outcomes),

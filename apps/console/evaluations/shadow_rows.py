@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from apps.audit.models import JobState
 from apps.evaluation.models import MirroredRun, ShadowTest
 from apps.evaluation.opinions import RunOpinions
@@ -12,8 +14,14 @@ from apps.evaluation.shadow.models import Judgement, MirrorState, ShadowOutcome
 from apps.evaluation.shadow.report import ShadowReport, SideFigures, pairs_with_opinions
 from apps.evaluation.shadow.selectors import mirrored_of
 from apps.evaluation.shadow.settings import ShadowSettings
+from apps.web.recorded_words import fault_word
 
 PER_RUNS = 1_000
+BADGES = {
+    ShadowOutcome.COMPLETED: "completed",
+    ShadowOutcome.STOPPED: "cancelled",
+}
+"""States by which badges are coloured; all others have failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +48,23 @@ class ShadowRow:
         return self.settings.candidate_name
 
     @property
+    def names(self) -> dict[str, str]:
+        """Return both names, to be filled into sentences."""
+        return {"original": self.original, "candidate": self.candidate}
+
+    @property
     def state_words(self) -> str:
         """Return the state for people."""
         if not self.is_open:
-            return str(ShadowOutcome(self.test.outcome).label)
-        return "Being stopped" if self.test.is_stopped else "Running"
+            return _(str(ShadowOutcome(self.test.outcome).label))
+        return _("Being stopped") if self.test.is_stopped else _("Running")
 
     @property
     def badge(self) -> str:
         """Return the state by which a badge is coloured."""
         if self.is_open:
             return "running"
-        ok = (ShadowOutcome.COMPLETED, ShadowOutcome.STOPPED)
-        return "completed" if self.test.outcome in ok else "failed"
+        return BADGES.get(ShadowOutcome(self.test.outcome), "failed")
 
     @property
     def percent(self) -> int:
@@ -98,27 +110,30 @@ class PairRow:
         """Return how the two compare."""
         pair = self.pair
         if pair.state == MirrorState.SKIPPED:
-            return "Left out"
+            return _("Left out")
         if pair.state != MirrorState.DONE:
-            return str(MirrorState(pair.state).label)
+            return _(str(MirrorState(pair.state).label))
         if pair.original_error or pair.error:
-            return "Both failed" if pair.original_error and pair.error else self._failed
+            return self._failed
         if pair.agrees:
-            return "Same final answer"
+            return _("Same final answer")
         if pair.judgement:
-            return str(Judgement(pair.judgement).label)
-        return "Different final answers"
+            return _(str(Judgement(pair.judgement).label))
+        return _("Different final answers")
 
     @property
     def errors(self) -> str:
-        """Return the codes of what failed."""
+        """Return what failed."""
         found = (self.pair.original_error, self.pair.error)
-        return ", ".join(dict.fromkeys(code for code in found if code))
+        return ", ".join(dict.fromkeys(fault_word(code) for code in found if code))
 
     @property
     def _failed(self) -> str:
-        failed = "original run" if self.pair.original_error else "candidate"
-        return f"The {failed} failed"
+        if self.pair.original_error and self.pair.error:
+            return _("Both failed")
+        if self.pair.original_error:
+            return _("The original run failed")
+        return _("The candidate failed")
 
     @property
     def badge(self) -> str:
@@ -151,7 +166,7 @@ def report_context(row: ShadowRow, report: ShadowReport) -> dict[str, Any]:
             SideRow(row.candidate, True, report.candidate, report.compared),
         ],
         "judgements": [
-            (Judgement(name).label, count)
+            (_(Judgement(name).label), count)
             for name, count in report.judgements.items()
             if count
         ],

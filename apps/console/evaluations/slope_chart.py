@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext
+
 from apps.console.evaluations.evaluation_plot import BOTTOM, HEIGHT, TOP, ShareScale
 from apps.evaluation.reports.comparison import SystemComparison
 
@@ -58,7 +60,11 @@ def slope_chart(systems: Sequence[SystemComparison]) -> SlopeChart | None:
             left_number,
             right_number,
             _direction(each),
-            f"{each.label}: {earlier.value:.3f}, then {later.value:.3f}",
+            gettext("{system}: {earlier}, then {later}").format(
+                system=each.label,
+                earlier=f"{earlier.value:.3f}",
+                later=f"{later.value:.3f}",
+            ),
         )
         for (
             number,

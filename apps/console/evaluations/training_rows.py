@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from apps.audit.models import JobState
 from apps.console.evaluations.conductor_rows import PoolConductors, pool_conductors
 from apps.console.evaluations.evaluation_rows import EvaluationRow, evaluation_rows
@@ -153,21 +155,21 @@ def training_row(training: Training) -> TrainingRow:
 
 def _words(training: Training, is_open: bool) -> str:
     if not is_open:
-        return TrainingOutcome(training.outcome).label
+        return _(TrainingOutcome(training.outcome).label)
     if training.is_cancelled:
-        return "Being cancelled"
+        return _("Being cancelled")
     return _label(Stage(training.stage), TrainingPlan.model_validate(training.settings))
 
 
 def _label(stage: Stage, plan: TrainingPlan) -> str:
     """Return what a stage does; that of a newcomer or of profiles does it its way."""
     if plan.newcomer and stage is Stage.EXPLORE:
-        return f"Probing {plan.newcomer}"
+        return _("Probing {worker}").format(worker=plan.newcomer)
     if plan.newcomer and stage is Stage.NEAR_BEST:
-        return f"Trying plans with {plan.newcomer}"
+        return _("Trying plans with {worker}").format(worker=plan.newcomer)
     if plan.from_profiles and stage in (Stage.EXPLORE, Stage.FIT):
-        return "Reading profiles"
-    return stage.label
+        return _("Reading profiles")
+    return _(stage.label)
 
 
 def _state(training: Training, is_open: bool) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from urllib.parse import urlencode
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.evaluation.models import Suite
 from apps.pools.models import Pool, PoolVersion
@@ -34,8 +35,11 @@ def version_choices(pool: Pool) -> list[tuple[str, str]]:
 
 def _version_words(row: PoolVersion) -> str:
     made = f"{timezone.localtime(row.created_at):%Y-%m-%d %H:%M}"
-    maker = f" by {row.actor_name}" if row.actor_name else ""
-    return f"Version {row.version}, {made}{maker}"
+    if not row.actor_name:
+        return _("Version {number}, {made}").format(number=row.version, made=made)
+    return _("Version {number}, {made} by {person}").format(
+        number=row.version, made=made, person=row.actor_name
+    )
 
 
 def sample_comparison(suites: Iterable[Suite], pools: Iterable[Pool]) -> str:

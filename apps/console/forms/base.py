@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 from django import forms
 
 from apps.core.errors import InvalidFields, InvalidInput
-from apps.web.languages import EnglishForm
+from apps.web.templatetags.web import sentence
 
 PLAIN_TYPES = {"checkbox", "radio", "hidden", "file"}
 """Inputs that are not drawn as a box."""
 
 
-class ConsoleForm(EnglishForm):
+class ConsoleForm(forms.Form):
     """A form whose fields look like the site's and that can take a service's errors."""
 
     error_names: ClassVar[dict[str, str]] = {}
@@ -54,7 +54,7 @@ class ConsoleForm(EnglishForm):
             own = self.error_names.get(name, name)
             is_known = own in self.fields and not self.fields[own].widget.is_hidden
             for message in messages:
-                text = _sentence(message)
+                text = sentence(message)
                 if is_known:
                     self.add_error(own, text)
                 else:
@@ -68,8 +68,3 @@ def is_changed(field: forms.BoundField) -> bool:
 
 def _text(value: object) -> str:
     return "" if value in (None, []) else str(value)
-
-
-def _sentence(message: str) -> str:
-    text = message[:1].upper() + message[1:]
-    return text if text.endswith((".", "!", "?")) else f"{text}."

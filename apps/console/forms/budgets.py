@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import ApiKey, Membership
 from apps.console.forms import numbers
 from apps.console.forms.base import ConsoleForm
-from apps.web.languages import EnglishForm
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise as StrOrPromise
 
 KINDS = {
-    "team": "The whole team",
-    "member": "One member",
-    "key": "One API key",
+    "team": _("The whole team"),
+    "member": _("One member"),
+    "key": _("One API key"),
 }
-PERIODS = {"day": "A day", "month": "A calendar month", "run": "Each run"}
-USAGE_DAYS = {"7": "Last 7 days", "30": "Last 30 days", "90": "Last 90 days"}
+PERIODS = {"day": _("A day"), "month": _("A calendar month"), "run": _("Each run")}
+USAGE_DAYS = {"7": _("Last 7 days"), "30": _("Last 30 days"), "90": _("Last 90 days")}
 
 
 class LimitForm(ConsoleForm):
     """The limit of a budget that exists."""
 
-    limit_usd = numbers.dollars("Limit in dollars")
+    limit_usd = numbers.dollars(_("Cost limit (US dollars)"))
 
 
 class BudgetForm(ConsoleForm):
@@ -33,30 +36,30 @@ class BudgetForm(ConsoleForm):
 
     error_names = {"user_id": "user", "api_key_id": "api_key"}
     kind = forms.ChoiceField(
-        label="For whom",
+        label=_("For whom"),
         choices=list(KINDS.items()),
         initial="team",
         widget=forms.RadioSelect,
-        error_messages={"required": "Choose for whom the budget is."},
+        error_messages={"required": _("Choose for whom the budget is.")},
     )
     user = forms.ChoiceField(
-        label="Member",
+        label=_("Member"),
         required=False,
-        error_messages={"invalid_choice": "Choose a member of this team."},
+        error_messages={"invalid_choice": _("Choose a member of this team.")},
     )
     api_key = forms.ChoiceField(
-        label="API key",
+        label=_("API key"),
         required=False,
-        error_messages={"invalid_choice": "Choose a working key of this team."},
+        error_messages={"invalid_choice": _("Choose a working key of this team.")},
     )
     period = forms.ChoiceField(
-        label="For how long",
+        label=_("For how long"),
         choices=list(PERIODS.items()),
         initial="month",
         widget=forms.RadioSelect,
-        help_text="Days and months begin at midnight UTC.",
+        help_text=_("Days and months begin at midnight UTC."),
     )
-    limit_usd = numbers.dollars("Limit in dollars")
+    limit_usd = numbers.dollars(_("Cost limit (US dollars)"))
 
     def __init__(
         self,
@@ -67,18 +70,18 @@ class BudgetForm(ConsoleForm):
     ) -> None:
         super().__init__(data, initial=initial)
         users = [(str(m.user_id), f"{m.user.get_full_name()}") for m in members]
-        self._offer("user", "Choose a member", users)
+        self._offer("user", _("Choose a member"), users)
         names = [(str(key.id), f"{key.name} (…{key.last_four})") for key in keys]
-        self._offer("api_key", "Choose a key", names)
+        self._offer("api_key", _("Choose a key"), names)
 
     def clean(self) -> dict[str, Any]:
         """Ask for the member or key that the budget is for."""
         data = super().clean() or {}
         kind = data.get("kind")
         if kind == "member" and not data.get("user") and "user" not in self.errors:
-            self.add_error("user", "Choose a member.")
+            self.add_error("user", _("Choose a member."))
         if kind == "key" and not data.get("api_key") and "api_key" not in self.errors:
-            self.add_error("api_key", "Choose a key.")
+            self.add_error("api_key", _("Choose a key."))
         return data
 
     @property
@@ -94,13 +97,15 @@ class BudgetForm(ConsoleForm):
             "limit_usd": format(data["limit_usd"], "f"),
         }
 
-    def _offer(self, name: str, prompt: str, choices: list[tuple[str, str]]) -> None:
+    def _offer(
+        self, name: str, prompt: StrOrPromise, choices: list[tuple[str, str]]
+    ) -> None:
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [("", prompt), *choices]
 
 
-class UsageForm(EnglishForm):
+class UsageForm(forms.Form):
     """The period of the usage page; it lives in the address."""
 
     days = forms.ChoiceField(choices=list(USAGE_DAYS.items()), required=False)

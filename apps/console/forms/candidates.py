@@ -6,15 +6,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms.base import ConsoleForm, is_changed
 from apps.evaluation.systems.short_names import systems_named
 from apps.pools.types import PoolSnapshot
 
-FIXED = {"self-reflection": "Self-reflection of", "moa": "Mixture of agents by"}
+FIXED = {
+    "self-reflection": _("Self-reflection of {worker} (comparison only)"),
+    "moa": _("Mixture of agents by {worker} (comparison only)"),
+}
+DATA_CLASS_CHOICES = (
+    ("public", _("Public")),
+    ("internal", _("Internal")),
+    ("confidential", _("Confidential")),
+    ("restricted", _("Restricted")),
+)
 SEPARATOR = " "
 """Between a pool and a system in the value of a choice; neither holds one."""
-PROMOTABLE = (
+PROMOTABLE = _(
     "A tier or a worker alone can be promoted afterwards. Fixed plans, and tiers with "
     "fewer workers, can only be compared."
 )
@@ -26,43 +37,53 @@ PLANNED = ("conductor", "rounds", "steps", "workers")
 class CandidateForm(ConsoleForm):
     """A tier, and what is tested in its place."""
 
-    name = forms.CharField(max_length=80, help_text="For the list of tests.")
-    original = forms.ChoiceField()
-    candidate = forms.ChoiceField()
+    name = forms.CharField(
+        label=_("Name"), max_length=80, help_text=_("For the list of tests.")
+    )
+    original = forms.ChoiceField(label=_("Original"))
+    candidate = forms.ChoiceField(label=_("Candidate"))
     conductor = forms.ChoiceField(
-        label="Planned by",
+        label=_("Planned by"),
         required=False,
-        help_text="A conductor that plans for the candidate. It must be a tier then.",
+        help_text=_(
+            "A conductor that plans for the candidate. It must be a tier then."
+        ),
     )
     rounds = forms.IntegerField(
-        label="Rounds of the candidate",
+        label=_("Rounds of the candidate"),
         min_value=0,
         max_value=10,
         required=False,
-        help_text="Plans of a run of a tier, at most. 0: no plan, the fallback worker "
-        "answers. Empty: as the tier says.",
+        help_text=_(
+            "Plans of a run of a tier, at most. 0: no plan, the fallback worker "
+            "answers. Empty: as the tier says."
+        ),
     )
     steps = forms.IntegerField(
-        label="Steps of the candidate",
+        label=_("Steps of the candidate"),
         min_value=1,
         max_value=64,
         required=False,
-        help_text="Of each plan of a tier, at most. Empty: as the tier says.",
+        help_text=_("Of each plan of a tier, at most. Empty: as the tier says."),
     )
     workers = forms.MultipleChoiceField(
-        label="Only these workers",
+        label=_("Only these workers"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="Of the candidate’s pool. Plans of a tier then name no others. None "
-        "chosen: all of the pool.",
+        help_text=_(
+            "Of the candidate’s pool. Plans of a tier then name no others. None "
+            "chosen: all of the pool."
+        ),
     )
     pool_version = forms.IntegerField(
-        label="Version of the candidate’s pool",
+        label=_("Version of the candidate’s pool"),
         min_value=1,
         max_value=2**31 - 1,
         required=False,
-        help_text="A number from the history of the pool, for a tier or a worker "
-        "alone. Empty: the present one.",
+        help_text=_(
+            "A number from the history of the pool, for a tier or a worker "
+            "alone. Empty: the present one."
+        ),
     )
     variant: ClassVar[tuple[str, ...]] = (*PLANNED, "pool_version")
     """Fields that are seldom needed; pages show them on demand, apart from others."""
@@ -89,7 +110,7 @@ class CandidateForm(ConsoleForm):
         candidates = [(name, _candidates(pool)) for name, pool in pools.items()]
         self.offer("candidate", candidates)
         known = [(name, name) for name in conductors]
-        self.offer("conductor", [("", "The pool’s conductor"), *known])
+        self.offer("conductor", [("", _("The pool’s conductor")), *known])
         names_pool = len(pools) > 1
         self.offer("workers", _workers(pools.values(), names_pool=names_pool))
 
@@ -111,17 +132,18 @@ class CandidateForm(ConsoleForm):
     def clean(self) -> dict[str, Any]:
         """Refuse fields that the candidate does not have."""
         given: dict[str, Any] = super().clean() or self.cleaned_data
-        pool, _, system = given.get("candidate", "").partition(SEPARATOR)
+        chosen = given.get("candidate", "")
+        pool, system = chosen.partition(SEPARATOR)[::2]
         others = {name.partition(SEPARATOR)[0] for name in given.get("workers", ())}
         if pool and not others <= {pool}:
-            said = f"Expected workers of {pool} alone, the pool of the candidate."
-            self.add_error("workers", said)
+            said = _("Expected workers of {pool} alone, the pool of the candidate.")
+            self.add_error("workers", said.format(pool=pool))
         kind = system.partition(":")[0]
         for name in PLANNED:
             if kind != "conductor" and given.get(name) not in EMPTY:
-                self.add_error(name, "Only a tier has this.")
+                self.add_error(name, _("Only a tier has this."))
         if kind not in ("conductor", "worker") and given.get("pool_version"):
-            self.add_error("pool_version", "Only a tier or a worker alone has this.")
+            self.add_error("pool_version", _("Only a tier or a worker alone has this."))
         return given
 
     def offer(self, name: str, choices: Sequence[tuple[str, Any]]) -> None:
@@ -182,12 +204,16 @@ def _tiers(pool: PoolSnapshot) -> list[tuple[str, str]]:
 
 def _candidates(pool: PoolSnapshot) -> list[tuple[str, str]]:
     workers = [worker.name for worker in pool.chat_workers]
-    systems = {f"conductor:{tier}": f"Tier {tier}" for tier in pool.tiers}
-    systems |= {f"worker:{name}": f"{name} alone" for name in workers}
+    systems = {
+        f"conductor:{tier}": gettext("Tier {tier}").format(tier=tier)
+        for tier in pool.tiers
+    }
+    systems |= {
+        f"worker:{name}": gettext("{worker} alone").format(worker=name)
+        for name in workers
+    }
     for system, words in FIXED.items():
-        systems |= {
-            f"{system}:{name}": f"{words} {name} (comparison only)" for name in workers
-        }
+        systems |= {f"{system}:{name}": words.format(worker=name) for name in workers}
     return [
         (f"{pool.name}{SEPARATOR}{system}", f"{pool.name}: {words}")
         for system, words in systems.items()

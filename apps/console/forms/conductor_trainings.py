@@ -8,9 +8,12 @@ from uuid import UUID
 
 from django import forms
 from django.conf import settings
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms.base import ConsoleForm
 from apps.console.forms.nested_forms import dollars, whole_number
+from apps.console.forms.trainings import VersionUseForm
 from apps.core.money import micros_of_usd
 from apps.evaluation.models import Suite
 from apps.pools.models import Credential, PlannerVersion, TierName
@@ -43,82 +46,99 @@ class ConductorTrainingForm(ConsoleForm):
     error_names: ClassVar[dict[str, str]] = {"max_cost_micros": "max_cost_usd"}
 
     suite = forms.ChoiceField(
-        help_text="It learns on the training tasks; the held-out tasks are kept for "
-        "the comparison."
+        label=_("Suite"),
+        help_text=_(
+            "It learns on the training tasks; the held-out tasks are kept for "
+            "the comparison."
+        ),
     )
     base_model = forms.ChoiceField(
-        label="Model to begin with",
-        help_text="The operator lists models in CONDUCTOR_BASE_MODELS. The tiny one "
-        "is for trials on a CPU.",
+        label=_("Base model"),
+        help_text=_(
+            "The operator lists them in CONDUCTOR_BASE_MODELS. The tiny one is for "
+            "trials on a CPU."
+        ),
     )
     planner_number = forms.ChoiceField(
-        label="Light planner to learn from",
+        label=_("Light planner to learn from"),
         required=False,
-        help_text="Its near-best plans are the examples.",
+        help_text=_("Its near-best plans are the examples."),
     )
     tier = forms.ChoiceField(
-        help_text="It is measured in this tier, and meant for it.", choices=()
+        label=_("Tier"),
+        help_text=_("The tier that it is meant for and measured in."),
+        choices=(),
     )
     sft_steps = forms.IntegerField(
-        label="Steps of learning from examples",
+        label=_("Training steps on examples"),
         min_value=0,
-        help_text="0: it does not learn from examples.",
+        help_text=_("0: it does not learn from examples."),
     )
     grpo_iterations = forms.IntegerField(
-        label="Rounds of learning from its own plans",
+        label=_("Training rounds on its own plans"),
         min_value=0,
-        help_text="Each runs its plans on the pool, which costs money. "
-        "0: it does not learn from its own plans.",
+        help_text=_(
+            "Each round runs its plans on the pool, which costs money. "
+            "0: it does not learn from its own plans."
+        ),
     )
-    held_out_tasks = whole_number("Tasks of the comparison", required=True)
+    held_out_tasks = whole_number(_("Tasks in the comparison"), required=True)
     max_cost_usd = dollars(
-        "Cost limit, US dollars", hint="Of all runs together. Empty: no limit."
+        _("Cost limit (US dollars)"), hint=_("For all runs together. Empty: no limit.")
     )
     uses_if_better = forms.BooleanField(
-        label="Let it plan at once, if it is better",
+        label=_("Let it plan at once if it is better"),
         required=False,
-        help_text="Better: by the margin, than all others on the held-out tasks.",
+        help_text=_("It must beat all others by the margin, on the held-out tasks."),
     )
     method = forms.ChoiceField(
-        label="What is trained",
-        choices=[("full", "All weights"), ("lora", "A LoRA adapter")],
+        label=_("What is trained"),
+        choices=[("full", _("All weights")), ("lora", _("A LoRA adapter"))],
     )
     sub_pools = forms.ChoiceField(
-        label="Workers of its examples",
+        label=_("Workers in its examples"),
         choices=[
-            ("random", "Some by chance, in an order by chance"),
-            ("fixed", "All, in the order of the pool"),
+            ("random", _("Some, at random and in random order")),
+            ("fixed", _("All, in the order of the pool")),
         ],
     )
-    training_tasks = whole_number("Training tasks at most", required=True)
-    examples_per_task = whole_number("Examples for each task", required=True)
-    sft_batch = whole_number("Examples of a step", required=True)
-    grpo_questions = whole_number("Tasks of a round", required=True)
-    grpo_group = whole_number("Plans for each of them", required=True)
+    training_tasks = whole_number(_("Maximum number of training tasks"), required=True)
+    examples_per_task = whole_number(_("Examples per task"), required=True)
+    sft_batch = whole_number(_("Examples per step"), required=True)
+    grpo_questions = whole_number(_("Tasks per round"), required=True)
+    grpo_group = whole_number(_("Plans per task"), required=True)
     recursion_iterations = forms.IntegerField(
-        label="Rounds of learning to plan once more",
+        label=_("Training rounds on planning once more"),
         min_value=0,
-        help_text="Half of their prompts show a plan that ran, with its answer. "
-        "0: none, and it plans once a run.",
+        help_text=_(
+            "Half of their prompts show a plan that ran, with its answer. "
+            "0: none, and it plans once per run."
+        ),
     )
-    recursion_prompts = whole_number("Prompts of that at most", required=True)
+    recursion_prompts = whole_number(
+        _("Maximum number of prompts for that"), required=True
+    )
     reward_cost_percent = forms.IntegerField(
-        label="What cost takes from a reward, in points of a hundred",
+        label=_("What cost takes from a reward, in percentage points"),
         min_value=0,
         max_value=50,
-        help_text="For 1,000 tokens of the dearest worker, if the answer is right. "
-        "0: cost does not matter.",
+        help_text=_(
+            "Per 1,000 tokens of the most expensive worker, if the answer is right. "
+            "0: cost does not matter."
+        ),
     )
     uses_vllm = forms.BooleanField(
-        label="Let vLLM sample its plans",
+        label=_("Let vLLM sample its plans"),
         required=False,
-        help_text="On the trainer's GPU; many times faster.",
+        help_text=_("On the trainer's GPU; many times faster."),
     )
     margin_percent = forms.IntegerField(
-        label="Margin, in points of a hundred", min_value=0, max_value=50
+        label=_("Margin in percentage points"), min_value=0, max_value=50
     )
-    parallel_runs = whole_number("Runs at the same time", required=True)
-    seed = forms.IntegerField(min_value=0, help_text="Draws tasks and workers.")
+    parallel_runs = whole_number(_("Runs at the same time"), required=True)
+    seed = forms.IntegerField(
+        label=_("Seed"), min_value=0, help_text=_("Draws tasks and workers.")
+    )
 
     def __init__(
         self,
@@ -130,11 +150,14 @@ class ConductorTrainingForm(ConsoleForm):
     ) -> None:
         super().__init__(*args, **kwargs)
         models = [(name, name) for name in settings.CONDUCTOR_BASE_MODELS]
-        versions = [(str(v.number), f"Version {v.number}") for v in planners]
+        versions = [
+            (str(v.number), gettext("Version %(number)s") % {"number": v.number})
+            for v in planners
+        ]
         self._choices("suite", [(str(each.id), each.name) for each in suites])
-        self._choices("base_model", [*models, (TINY, "Tiny, with random weights")])
+        self._choices("base_model", [*models, (TINY, _("Tiny, with random weights"))])
         self._choices(
-            "planner_number", [(NEWEST, "The one in use, or the newest"), *versions]
+            "planner_number", [(NEWEST, _("The one in use, or the newest")), *versions]
         )
         self._choices("tier", [(name, TierName(name).label) for name in tiers])
         for name, value in DEFAULTS.values().items():
@@ -160,7 +183,7 @@ class ConductorTrainingForm(ConsoleForm):
         """Refuse what is no amount."""
         most: str = self.cleaned_data["max_cost_usd"]
         if most and micros_of_usd(most) is None:
-            raise forms.ValidationError("Write an amount, such as 0.50.")
+            raise forms.ValidationError(_("Write an amount, such as 0.50."))
         return most
 
     def _choices(self, name: str, choices: Sequence[tuple[str, Any]]) -> None:
@@ -173,14 +196,14 @@ class ConductorPublishForm(ConsoleForm):
     """Where a version is served."""
 
     base_url = forms.CharField(
-        label="Address of its server",
+        label=_("Address of its server"),
         max_length=500,
-        help_text="With /v1, such as http://127.0.0.1:8100/v1.",
+        help_text=_("With /v1, such as http://127.0.0.1:8100/v1."),
     )
     served_name = forms.CharField(
-        label="What the server calls it", required=False, max_length=200
+        label=_("Name of the model on the server"), required=False, max_length=200
     )
-    credential_id = forms.ChoiceField(label="Key", required=False)
+    credential_id = forms.ChoiceField(label=_("Key"), required=False)
 
     def __init__(
         self, *args: Any, credentials: Sequence[Credential], **kwargs: Any
@@ -189,7 +212,7 @@ class ConductorPublishForm(ConsoleForm):
         keys = [(str(key.id), f"{key.name} ({key.host})") for key in credentials]
         field = self.fields["credential_id"]
         assert isinstance(field, forms.ChoiceField)
-        field.choices = [(NO_KEY, "No key"), *keys]
+        field.choices = [(NO_KEY, _("No key")), *keys]
 
     def values(self) -> Mapping[str, Any]:
         """Return what the service takes."""
@@ -201,15 +224,10 @@ class ConductorPublishForm(ConsoleForm):
         }
 
 
-class ConductorUseForm(ConsoleForm):
-    """Which tier a version is to plan, and why if the gate speaks against it."""
+class ConductorUseForm(VersionUseForm):
+    """Which tier a version is to plan."""
 
-    tier = forms.ChoiceField(label="Tier that plans with it")
-    reason = forms.CharField(
-        required=False,
-        max_length=500,
-        help_text="Needed if it was not measured, or is not better by the margin.",
-    )
+    tier = forms.ChoiceField(label=_("Tier that plans with it"))
 
     def __init__(self, *args: Any, tiers: Sequence[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

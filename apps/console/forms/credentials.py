@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms.nested_forms import PathForm
 
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise as StrOrPromise
 
-def _secret(*, required: bool, hint: str) -> forms.CharField:
+
+def _secret(*, required: bool, hint: StrOrPromise) -> forms.CharField:
     widget = forms.PasswordInput(attrs={"autocomplete": "off"})
     return forms.CharField(
-        label="Key" if required else "New key",
+        label=_("API key") if required else _("New API key"),
         required=required,
         max_length=4000,
         help_text=hint,
@@ -24,27 +28,29 @@ class CredentialForm(PathForm):
     """A new key."""
 
     name = forms.CharField(
-        label="Name", max_length=100, help_text="How your team calls it."
+        label=_("Name"), max_length=100, help_text=_("What your team calls it.")
     )
     base_url = forms.CharField(
-        label="Address",
+        label=_("Address"),
         max_length=500,
-        help_text=(
-            "Of the provider. The key goes to this host and port alone, over https or "
-            "http as written here. To change that, store the key again."
+        help_text=_(
+            "Of the provider. The API key goes to this host and port alone, over https "
+            "or http as written here. To change that, add another credential."
         ),
         widget=forms.URLInput(attrs={"spellcheck": "false", "autocomplete": "off"}),
     )
-    secret = _secret(required=True, hint="Stored encrypted and never shown again.")
+    secret = _secret(required=True, hint=_("Stored encrypted and never shown again."))
 
 
 class CredentialChangeForm(PathForm):
     """Another name or another secret for a key. Where it is sent stays as it is."""
 
-    name = forms.CharField(label="Name", max_length=100)
+    name = forms.CharField(label=_("Name"), max_length=100)
     secret = _secret(
         required=False,
-        hint="Takes the place of the stored one at once. Empty: keep the stored one.",
+        hint=_(
+            "Takes the place of the stored one at once. Empty: keep the stored one."
+        ),
     )
 
     def values(self) -> dict[str, Any]:

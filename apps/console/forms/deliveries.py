@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.accounts.models import Delivery
 
 DELIVERIES = {
-    Delivery.LIVE.value: "Live: word by word",
-    Delivery.VERIFIED.value: "Verified: once complete",
+    Delivery.LIVE.value: _("Live: word by word"),
+    Delivery.VERIFIED.value: _("Verified: once complete"),
 }
-HINT = (
-    "For streamed answers. Verified ones wait for the end of the answer, so a fault "
-    "before it is repaired unseen."
+HINT = _(
+    "For streamed answers. A verified answer is sent once it is complete, so that a "
+    "fault on the way is repaired unseen."
 )

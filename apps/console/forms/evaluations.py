@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
+from django.utils.text import format_lazy
+from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms.base import ConsoleForm
 from apps.console.forms.numbers import dollars
@@ -20,30 +23,41 @@ from apps.evaluation.systems.short_names import (
 )
 from apps.pools.types import PoolSnapshot
 
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise as StrOrPromise
+
 MAX_FILE_BYTES = 50 * 1024 * 1024
 EXPLORATION = "exploration"
 """The system that runs training tasks, so that planners learn from them."""
-COST_HELP = "No run begins that could exceed it. Every worker needs a price then."
+COST_HELP = _("No run begins that could exceed it. Every worker needs a price then.")
+
+
+def _as_published(benchmark: str) -> Any:
+    return format_lazy(_("{name}, as published"), name=benchmark.upper())
 
 
 class SuiteForm(ConsoleForm):
     """A file of tasks and the name of their suite."""
 
     name = forms.CharField(
+        label=_("Name"),
         max_length=NAME_LENGTH,
-        help_text="A name that is there already gets a new version.",
+        help_text=_("A name that is there already gets a new version."),
     )
     file = forms.FileField(
-        help_text="JSON Lines (.jsonl), CSV with the columns prompt and answer, or "
-        "Parquet (.parquet)."
+        label=_("File"),
+        help_text=_(
+            "JSON Lines (.jsonl), CSV with the columns prompt and answer, or "
+            "Parquet (.parquet)."
+        ),
     )
 
     benchmark = forms.ChoiceField(
-        label="Format",
+        label=_("Format"),
         required=False,
         choices=[
-            ("", "One task a line, as described below"),
-            *((name, f"{name.upper()}, as published") for name in sorted(READERS)),
+            ("", _("One task a line, as described below")),
+            *((name, _as_published(name)) for name in sorted(READERS)),
         ],
     )
 
@@ -51,18 +65,17 @@ class SuiteForm(ConsoleForm):
         """Refuse files that are too large to be read at once."""
         file = self.cleaned_data["file"]
         if file.size > MAX_FILE_BYTES:
-            raise forms.ValidationError(
-                f"The file is larger than {MAX_FILE_BYTES >> 20} MiB."
-            )
+            said = _("The file is larger than {size} MiB.")
+            raise forms.ValidationError(said.format(size=MAX_FILE_BYTES >> 20))
         return file
 
 
 def _version_field() -> forms.IntegerField:
     return forms.IntegerField(
-        label="Version of the suite",
+        label=_("Version of the suite"),
         required=False,
         min_value=1,
-        help_text="Empty: the newest one.",
+        help_text=_("Empty: the newest one."),
     )
 
 
@@ -77,10 +90,12 @@ def _offer_or_none(
 ) -> None:
     field = form.fields[name]
     assert isinstance(field, forms.ChoiceField)
-    field.choices = [("", "None"), *choices]
+    field.choices = [("", _("None")), *choices]
 
 
-def _count(label: str, least: int, most: int, words: str) -> forms.IntegerField:
+def _count(
+    label: StrOrPromise, least: int, most: int, words: StrOrPromise
+) -> forms.IntegerField:
     return forms.IntegerField(
         label=label,
         min_value=least,
@@ -97,78 +112,100 @@ class EvaluationForm(ConsoleForm):
     suite_version = _version_field()
     pool = forms.ChoiceField(widget=forms.HiddenInput)
     systems = forms.MultipleChoiceField(
-        choices=[(choice.value, choice.words) for choice in PAGE_CHOICES],
+        label=_("Systems"),
+        choices=[(choice.value, gettext_lazy(choice.words)) for choice in PAGE_CHOICES],
         initial=[choice.value for choice in PAGE_CHOICES if choice.is_usual],
         widget=forms.CheckboxSelectMultiple,
     )
     worker = forms.ChoiceField(
-        label="Chosen worker",
-        help_text="Reflects on its own answers, aggregates those of the others, and is "
-        "the strong one of a cascade.",
+        label=_("Chosen worker"),
+        help_text=_(
+            "Reflects on its own answers, aggregates those of the others, and is "
+            "the strong one of a cascade."
+        ),
     )
     turns = _count(
-        "Turns of self-reflection", 2, 10, "Calls in all, the first answer included."
+        _("Turns of self-reflection"),
+        2,
+        10,
+        _("Calls in all, the first answer included."),
     )
     proposals = _count(
-        "Workers that propose in a mixture",
+        _("Workers that propose in a mixture"),
         2,
         20,
-        "The first ones of the pool. Empty: as many as tier ultra has steps for.",
+        _("The first ones of the pool. Empty: as many as tier ultra has steps for."),
     )
     cheap = forms.ChoiceField(
-        label="Cheap worker",
+        label=_("Cheap worker"),
         required=False,
-        help_text="Of a cascade: answers several times, and is sure if the answers "
-        "agree.",
+        help_text=_(
+            "Of a cascade: answers several times, and is sure if the answers agree."
+        ),
     )
-    samples = _count("Answers of the cheap worker", 2, 10, "To learn from. Empty: 3.")
+    samples = _count(
+        _("Answers of the cheap worker"), 2, 10, _("To learn from. Empty: 3.")
+    )
     measured = forms.ChoiceField(
-        label="Measured by",
+        label=_("Measured by"),
         required=False,
-        help_text="An evaluation of single workers on other tasks, such as the "
-        "training tasks. A cascade learns from one that also ran several answers of "
-        "the cheap worker.",
+        help_text=_(
+            "An evaluation of single workers on other tasks, such as the training "
+            "tasks. A cascade learns from one that also ran several answers of the "
+            "cheap worker."
+        ),
     )
     plans = _count(
-        "Plans of an exploration", 1, 50, "For each training task. Empty: 1."
+        _("Plans of an exploration"), 1, 50, _("For each training task. Empty: 1.")
     )
     rounds = _count(
-        "Rounds of the conductor",
+        _("Rounds of the conductor"),
         0,
         10,
-        "Plans of a run, be it more than the tier allows. 0: nobody plans, and the "
-        "fallback worker answers. Empty: as the tier says.",
+        _(
+            "Plans of a run, be it more than the tier allows. 0: nobody plans, and the "
+            "fallback worker answers. Empty: as the tier says."
+        ),
     )
     conductor = forms.ChoiceField(
-        label="Also with another conductor",
+        label=_("Also with another conductor"),
         required=False,
-        help_text="The chosen tiers run twice: as they are, and with this conductor "
-        "in the place of what plans for them.",
+        help_text=_(
+            "The chosen tiers run twice: as they are, and with this conductor "
+            "in the place of what plans for them."
+        ),
     )
     pool_version = forms.ChoiceField(
-        label="Also with an earlier version of the pool",
+        label=_("Also with an earlier version of the pool"),
         required=False,
-        help_text="The chosen tiers run twice: with the present pool, and with this "
-        "version of it.",
+        help_text=_(
+            "The chosen tiers run twice: with the present pool, and with this "
+            "version of it."
+        ),
     )
     grader = forms.ChoiceField(
+        label=_("Grader"),
         required=False,
-        help_text="Judges answers to tasks with a rubric. Other tasks need none.",
+        help_text=_("Judges answers to tasks with a rubric. Other tasks need none."),
     )
     max_tasks = forms.IntegerField(
-        label="Tasks",
+        label=_("Tasks"),
         min_value=1,
         max_value=20_000,
         initial=120,
         required=False,
-        help_text="Drawn equally from each family. Empty: all.",
+        help_text=_("Drawn equally from each family. Empty: all."),
     )
-    max_cost = dollars("Cost limit in US dollars", required=False)
+    max_cost = dollars(_("Cost limit (US dollars)"), required=False)
     parallel_runs = forms.IntegerField(
-        label="Runs at the same time", min_value=1, max_value=64, initial=8
+        label=_("Runs at the same time"), min_value=1, max_value=64, initial=8
     )
     seed = forms.IntegerField(
-        min_value=0, max_value=2**31 - 1, initial=0, help_text="Draws tasks and plans."
+        label=_("Seed"),
+        min_value=0,
+        max_value=2**31 - 1,
+        initial=0,
+        help_text=_("Draws tasks and plans."),
     )
     error_names: ClassVar[dict[str, str]] = {
         "max_cost_micros": "max_cost",
@@ -219,12 +256,13 @@ class EvaluationForm(ConsoleForm):
         given: dict[str, Any] = super().clean() or self.cleaned_data
         if self._explores and len(self._chosen()) > 1:
             self.add_error(
-                "systems", "An exploration runs other tasks: choose it alone."
+                "systems", _("An exploration runs other tasks: choose it alone.")
             )
         for choice in self._chosen():
             for name in choice.needs:
                 if name not in self.errors and given.get(name) in (None, ""):
-                    self.add_error(name, f"Needed by: {choice.words}.")
+                    said = gettext("Needed by: {system}.")
+                    self.add_error(name, said.format(system=gettext(choice.words)))
         return given
 
     def _chosen(self) -> list[PageChoice]:
@@ -256,20 +294,24 @@ class EvaluationForm(ConsoleForm):
 class CalibrationForm(ConsoleForm):
     """Which workers are measured on which suite."""
 
-    suite = forms.ChoiceField()
+    suite = forms.ChoiceField(label=_("Suite"))
     suite_version = _version_field()
-    workers = forms.MultipleChoiceField(widget=forms.CheckboxSelectMultiple)
+    workers = forms.MultipleChoiceField(
+        label=_("Workers"), widget=forms.CheckboxSelectMultiple
+    )
     tasks_per_family = forms.IntegerField(
-        label="Tasks of each family",
+        label=_("Tasks of each family"),
         min_value=1,
         max_value=200,
         initial=TASKS_PER_FAMILY,
-        help_text="Training tasks, as far as the suite has them. Fewer than 20 leave "
-        "wide intervals.",
+        help_text=_(
+            "Training tasks, as far as the suite has them. Fewer than 20 leave "
+            "wide intervals."
+        ),
     )
-    max_cost = dollars("Cost limit in US dollars", required=False)
+    max_cost = dollars(_("Cost limit (US dollars)"), required=False)
     parallel_runs = forms.IntegerField(
-        label="Runs at the same time", min_value=1, max_value=64, initial=8
+        label=_("Runs at the same time"), min_value=1, max_value=64, initial=8
     )
     error_names: ClassVar[dict[str, str]] = {
         "max_cost_micros": "max_cost",

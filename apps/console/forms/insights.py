@@ -8,24 +8,34 @@ from typing import Any, cast
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext_noop as _
 
 from apps.console.forms.budgets import USAGE_DAYS
 from apps.insights.types import GROUPS, Group, Inquiry
-from apps.web.languages import EnglishForm
 
 GROUP_WORDS: dict[Group, str] = {
-    "day": "Day",
-    "tier": "Tier",
-    "planner": "Planner",
-    "worker": "Worker",
-    "key": "API key",
-    "member": "Member",
-    "family": "Task family",
-    "source": "Source",
+    "day": _("Day"),
+    "tier": _("Tier"),
+    "planner": _("Planner"),
+    "worker": _("Worker"),
+    "key": _("API key"),
+    "member": _("Member"),
+    "family": _("Task family"),
+    "source": _("Source"),
+}
+GROUP_TITLES: dict[Group, str] = {
+    "day": _("By day"),
+    "tier": _("By tier"),
+    "planner": _("By planner"),
+    "worker": _("By worker"),
+    "key": _("By API key"),
+    "member": _("By member"),
+    "family": _("By task family"),
+    "source": _("By source"),
 }
 
 
-class InsightsForm(EnglishForm):
+class InsightsForm(forms.Form):
     """The period, the grouping and the reference; what makes no sense is ignored."""
 
     days = forms.ChoiceField(choices=list(USAGE_DAYS.items()), required=False)

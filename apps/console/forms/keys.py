@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import (
     DEFAULT_SCOPES,
@@ -18,84 +19,103 @@ from apps.accounts.models import (
 from apps.console.forms import numbers
 from apps.console.forms.base import ConsoleForm
 from apps.console.forms.deliveries import DELIVERIES, HINT
-from apps.core.data_classes import DATA_CLASSES
 from apps.pools.models import TierName
 
-LIFETIMES = {"7": "7 days", "30": "30 days", "90": "90 days", "365": "A year"}
+LIFETIMES = {
+    "7": _("7 days"),
+    "30": _("30 days"),
+    "90": _("90 days"),
+    "365": _("A year"),
+}
 OVERLAPS = {
-    "0": "Nothing: it stops now",
-    "1": "An hour",
-    "24": "A day",
-    "168": "7 days",
+    "0": _("No time: it ends now"),
+    "1": _("An hour"),
+    "24": _("A day"),
+    "168": _("7 days"),
 }
 """Hours for which the old key goes on working."""
-BUDGET_PERIODS = {"day": "Day", "month": "Calendar month"}
+DATA_CLASS_LABELS = {
+    "public": _("Public"),
+    "internal": _("Internal"),
+    "confidential": _("Confidential"),
+    "restricted": _("Restricted"),
+}
+BUDGET_PERIODS = {"day": _("Day"), "month": _("Calendar month")}
 
 
 class KeyForm(ConsoleForm):
     """What an API key may do and how much. For a key that exists."""
 
     name = forms.CharField(
-        label="Name",
+        label=_("Name"),
         max_length=100,
-        help_text="Where it will be used: people see this name beside its runs.",
-        error_messages={"required": "Give the key a name."},
+        help_text=_("Where it will be used: people see this name beside its runs."),
+        error_messages={"required": _("Give the key a name.")},
         widget=forms.TextInput(
-            attrs={"placeholder": "Nightly reports", "autocomplete": "off"}
+            attrs={"placeholder": _("Nightly reports"), "autocomplete": "off"}
         ),
     )
     scopes = forms.MultipleChoiceField(
-        label="What it may do",
-        choices=[(scope.value, scope.label) for scope in OFFERED_SCOPES],
+        label=_("What it may do"),
+        choices=[(scope.value, _(str(scope.label))) for scope in OFFERED_SCOPES],
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Choose at least one."},
+        error_messages={"required": _("Choose at least one.")},
     )
     allowed_tiers = forms.MultipleChoiceField(
-        label="Tiers",
-        help_text="Leave empty to allow every tier.",
+        label=_("Tiers"),
+        help_text=_("Leave empty to allow every tier."),
         choices=TierName.choices,
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
     allowed_workers = forms.MultipleChoiceField(
-        label="Workers",
-        help_text="Leave empty to allow all workers, including new ones.",
+        label=_("Workers"),
+        help_text=_("Leave empty to allow all workers, including new ones."),
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
     requests_per_minute = numbers.requests_per_minute()
     tokens_per_minute = numbers.tokens_per_minute()
     always_include_usage = forms.BooleanField(
-        label="Always include usage",
+        label=_("Always include usage"),
         required=False,
-        help_text="Streams end with their token counts even if the client did not ask.",
+        help_text=_(
+            "Streams end with their token counts even if the client did not ask."
+        ),
     )
 
     delivery = forms.ChoiceField(
-        label="Answers go out",
+        label=_("Delivery of answers"),
         required=False,
-        choices=[("", "As the tier says"), *DELIVERIES.items()],
+        choices=[("", _("As the tier says")), *DELIVERIES.items()],
         help_text=HINT,
     )
 
     progress = forms.ChoiceField(
-        label="Progress in streams",
+        label=_("Progress in streams"),
         required=False,
         choices=[
-            ("", "As reasoning, before the answer begins"),
-            (ProgressForm.EVENTS.value, "As named events"),
-            (ProgressForm.OFF.value, "None"),
+            ("", _("As reasoning, before the answer begins")),
+            (ProgressForm.EVENTS.value, _("As named events")),
+            (ProgressForm.OFF.value, _("None")),
         ],
-        help_text="What plans and steps are doing. Clients that write whatever comes "
-        "into files want none; some clients crash on named events.",
+        help_text=_(
+            "What plans and steps are doing. Clients that write whatever comes into "
+            "files want none; some clients crash on named events."
+        ),
     )
 
     data_class = forms.ChoiceField(
-        label="Data class of its prompts",
+        label=_("Data class of its prompts"),
         required=False,
-        choices=[("", "Not stated"), *((name, name.title()) for name in DATA_CLASSES)],
-        help_text="At least. Rules of the policy depend on it; a request can state a "
-        "higher one.",
+        choices=[
+            ("", _("Not stated")),
+            *DATA_CLASS_LABELS.items(),
+        ],
+        help_text=_(
+            "At least. Rules of the policy depend on it; a request can state a higher "
+            "one."
+        ),
     )
 
     def __init__(
@@ -117,8 +137,8 @@ class KeyForm(ConsoleForm):
         """Let a key keep what no new key is offered."""
         field = self.fields["scopes"]
         assert isinstance(field, forms.MultipleChoiceField)
-        offered = {scope.value: scope.label for scope in OFFERED_SCOPES}
-        others = {each: Scope(each).label for each in kept}
+        offered = {scope.value: _(str(scope.label)) for scope in OFFERED_SCOPES}
+        others = {each: _(str(Scope(each).label)) for each in kept}
         field.choices = list({**offered, **others}.items())
 
     @property
@@ -156,13 +176,16 @@ class NewKeyForm(KeyForm):
         "period": "budget_period",
     }
     lifetime_days = forms.ChoiceField(
-        label="Works for",
+        label=_("Active for"),
         choices=list(LIFETIMES.items()),
         initial="90",
     )
-    budget_usd = numbers.dollars("May spend at most, in dollars", required=False)
+    budget_usd = numbers.dollars(_("Cost limit (US dollars)"), required=False)
     budget_period = forms.ChoiceField(
-        label="Per", choices=list(BUDGET_PERIODS.items()), initial="day", required=False
+        label=_("Per"),
+        choices=list(BUDGET_PERIODS.items()),
+        initial="day",
+        required=False,
     )
     once = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
 
@@ -185,7 +208,7 @@ class RotateForm(ConsoleForm):
     """How long the old key goes on working beside the new one."""
 
     overlap_hours = forms.ChoiceField(
-        label="The old key goes on working for",
+        label=_("The old key stays active for"),
         choices=list(OVERLAPS.items()),
         initial="24",
     )

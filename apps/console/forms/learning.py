@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from django import forms
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms.base import ConsoleForm
 from apps.training.services import MOST_EXPLORED
@@ -12,17 +14,24 @@ class LearningForm(ConsoleForm):
     """What a team allows."""
 
     learns_from_requests = forms.BooleanField(
-        label="Learn from the runs of people and API keys",
+        label=_("Learn from the runs of people and API keys"),
         required=False,
-        help_text="Only from runs that were rated or reviewed. One person or key has "
-        "the weight of 50 runs, and of a twentieth of all runs, at most.",
+        help_text=_(
+            "Only runs that were rated or reviewed count. One person or key counts "
+            "for at most 50 runs, and for at most a twentieth of all runs."
+        ),
     )
     explored_percent = forms.IntegerField(
-        label=f"Requests that explore, in percent, {MOST_EXPLORED} at most",
+        label=format_lazy(
+            _("Share of requests that explore, in percent (at most {most})"),
+            most=MOST_EXPLORED,
+        ),
         required=False,
         min_value=0,
         max_value=MOST_EXPLORED,
-        help_text="Of the requests to tiers of light planners, these try a plan near "
-        "the best one: at most 0.05 less success, and twice the cost. Never against a "
-        "policy, and only while planners may learn from requests.",
+        help_text=_(
+            "Such a request to a tier with a light planner tries a plan near the "
+            "best one: at most 0.05 less success, and at most twice the cost. Never "
+            "against a policy, and only while planners may learn from requests."
+        ),
     )

@@ -7,18 +7,24 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.browsing.search import GROUP, EntryFilter
 from apps.audit.models import ExportFormat
 from apps.console.forms.base import ConsoleForm
 from apps.core.data_classes import DATA_CLASSES
-from apps.web.languages import EnglishForm
 
 OUTCOMES = {
-    "success": "Success",
-    "failure": "Failure",
-    "denied": "Denied",
-    "cancelled": "Cancelled",
+    "success": _("Success"),
+    "failure": _("Failure"),
+    "denied": _("Denied"),
+    "cancelled": _("Cancelled"),
+}
+DATA_CLASS_OR_HIGHER = {
+    "public": _("Public or higher"),
+    "internal": _("Internal or higher"),
+    "confidential": _("Confidential or higher"),
+    "restricted": _("Restricted or higher"),
 }
 MAX_SEQ_DIGITS = 18
 """All of these fit every database's integers."""
@@ -28,33 +34,38 @@ class ExportForm(ConsoleForm):
     """How entries are exported."""
 
     format = forms.ChoiceField(
-        choices=ExportFormat.choices,
-        help_text="JSON Lines keeps every entry byte for byte. CSV opens in a "
-        "spreadsheet; no cell of it is run as a formula. A bundle also proves, without "
-        "this site, that its entries are in the ledger.",
+        label=_("Format"),
+        choices=[(each.value, _(each.label)) for each in ExportFormat],
+        help_text=_(
+            "JSON Lines keeps every entry byte for byte. CSV opens in a spreadsheet; "
+            "no cell of it is run as a formula. A bundle also proves, without this "
+            "site, that its entries are in the ledger."
+        ),
     )
     texts = forms.BooleanField(
         required=False,
-        label="With prompts, answers and other texts",
-        help_text="They leave the encrypted store. Whoever has the file can read them.",
+        label=_("With prompts, answers and other texts"),
+        help_text=_(
+            "They leave the encrypted store. Whoever has the file can read them."
+        ),
     )
 
 
-class LedgerForm(EnglishForm):
+class LedgerForm(forms.Form):
     """Which entries of the ledger."""
 
     action = forms.CharField(max_length=64, required=False)
     actor = forms.CharField(max_length=200, required=False)
     subject = forms.UUIDField(
-        required=False, error_messages={"invalid": "This is not an id."}
+        required=False, error_messages={"invalid": _("This is not an id.")}
     )
     outcome = forms.ChoiceField(
-        choices=[("", "Any outcome"), *OUTCOMES.items()], required=False
+        choices=[("", _("Any outcome")), *OUTCOMES.items()], required=False
     )
     data_class = forms.ChoiceField(
         choices=[
-            ("", "Any or none"),
-            *((name, f"{name.capitalize()} or higher") for name in DATA_CLASSES),
+            ("", _("Any or none")),
+            *((name, DATA_CLASS_OR_HIGHER[name]) for name in DATA_CLASSES),
         ],
         required=False,
     )
@@ -62,7 +73,7 @@ class LedgerForm(EnglishForm):
     until = forms.DateField(required=False)
     q = forms.CharField(max_length=200, required=False)
     only = forms.ChoiceField(
-        choices=[("", "Everything"), ("rare", "Without routine steps of runs")],
+        choices=[("", _("Everything")), ("rare", _("Without routine steps of runs"))],
         required=False,
     )
     before = forms.RegexField(rf"^\d{{1,{MAX_SEQ_DIGITS}}}$", required=False)

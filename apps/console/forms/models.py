@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django import forms
 from django.forms.boundfield import BoundField
+from django.utils.translation import gettext_lazy as _
 
 from apps.console.ability_words import ABILITY_WORDS, ability_fields
 from apps.console.forms.nested_forms import (
@@ -36,27 +37,29 @@ from apps.pools.selectors import conductor_values, worker_values
 NO_KEY, NEW_KEY = "none", "new"
 NEW_POOL = "new"
 TAGS = {
-    "tags_region": ("Where it runs", ("eu", "us", "on-premises")),
-    "tags_kind": ("What it is", ("open-weight", "reasoning", "vision")),
+    "tags_region": (_("Where it runs"), ("eu", "us", "on-premises")),
+    "tags_kind": (_("What it is"), ("open-weight", "reasoning", "vision")),
     "tags_data": (
-        "Data it may see",
+        _("Data it may see"),
         ("public", "internal", "confidential", "personal-data"),
     ),
 }
 """Suggestions by field. Rules know workers by tags; any other may be typed."""
 TAG_HINTS = {
-    "tags_data": "A tag alone restricts nothing: add a rule under Policy that keeps "
-    "such data to workers with it."
+    "tags_data": _(
+        "A tag alone restricts nothing: add a rule under Policy that keeps "
+        "such data to workers with it."
+    )
 }
 """What must be known of suggestions that look like rules."""
 PARAMS = ("extra_params", "reasoning_effort", "thinking_budget_tokens", "extra_body")
-_SUGGESTED = {tag for _, tags in TAGS.values() for tag in tags}
+_SUGGESTED = {tag for __, tags in TAGS.values() for tag in tags}
 _TIMEOUTS = {
-    "connect_s": "Connect",
-    "first_byte_s": "First byte",
-    "first_token_s": "First token",  # nosec B105
-    "idle_s": "Silence in between",
-    "total_s": "The whole answer",
+    "connect_s": _("Connect, seconds"),
+    "first_byte_s": _("First byte, seconds"),
+    "first_token_s": _("First token, seconds"),  # nosec B105
+    "idle_s": _("Silence in between, seconds"),
+    "total_s": _("The whole answer, seconds"),
 }
 
 
@@ -66,9 +69,9 @@ class ProviderForm(PathForm):
     not_values: ClassVar[Sequence[str]] = ("secret",)
 
     base_url = forms.CharField(
-        label="Address",
+        label=_("Address"),
         max_length=500,
-        help_text="Base URL including the version, such as …/v1.",
+        help_text=_("Base URL including the version, such as …/v1."),
         widget=forms.URLInput(
             attrs={
                 "spellcheck": "false",
@@ -78,22 +81,23 @@ class ProviderForm(PathForm):
         ),
     )
     protocol = forms.ChoiceField(
-        label="Protocol",
-        choices=Protocol.choices,
-        help_text="What the server there speaks. Most are OpenAI-compatible.",
+        label=_("Protocol"),
+        choices=[(value, _(str(label))) for value, label in Protocol.choices],
+        help_text=_("What the server speaks. Most servers are OpenAI-compatible."),
     )
-    credential_id = forms.ChoiceField(label="Key")
+    credential_id = forms.ChoiceField(label=_("Key"))
     secret = forms.CharField(
-        label="New key",
+        label=_("New key"),
         required=False,
         max_length=4000,
-        help_text="Stored encrypted, sent to this host only, never shown again.",
+        help_text=_("Stored encrypted, sent to this host only, never shown again."),
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
     )
     max_tokens_field = forms.ChoiceField(
-        label="Name of the output limit",
+        label=_("Name of the output limit"),
         choices=MaxTokensField.choices,
-        help_text="OpenAI's reasoning models want max_completion_tokens.",
+        initial=MaxTokensField.MAX_TOKENS,
+        help_text=_("OpenAI's reasoning models want max_completion_tokens."),
     )
 
     def __init__(
@@ -103,9 +107,9 @@ class ProviderForm(PathForm):
         choice = self.fields["credential_id"]
         assert isinstance(choice, forms.ChoiceField)
         choice.choices = [
-            (NO_KEY, "No key needed"),
+            (NO_KEY, _("No key needed")),
             *((str(row.id), f"{row.name} · {row.origin}") for row in credentials),
-            (NEW_KEY, "A new key…"),
+            (NEW_KEY, _("A new key…")),
         ]
 
     @property
@@ -117,7 +121,7 @@ class ProviderForm(PathForm):
         """Refuse a new key that was not pasted."""
         values = self.cleaned_data
         if values.get("credential_id") == NEW_KEY and not values.get("secret"):
-            self.add_error("secret", "Paste the key, or choose another one above.")
+            self.add_error("secret", _("Paste the key, or choose another one above."))
         return values
 
     def values(self) -> dict[str, Any]:
@@ -134,9 +138,9 @@ class ModelForm(ProviderForm):
     """What workers and conductors have in common."""
 
     model = forms.CharField(
-        label="Model",
+        label=_("Model"),
         max_length=200,
-        help_text="The name the provider knows it by.",
+        help_text=_("The name the provider knows it by."),
         widget=forms.TextInput(
             attrs={"list": "models", "autocomplete": "off", "spellcheck": "false"}
         ),
@@ -144,11 +148,11 @@ class ModelForm(ProviderForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["price.input_usd"] = dollars("Input")
-        self.fields["price.output_usd"] = dollars("Output")
-        self.fields["price.cached_input_usd"] = dollars("Cached input")
+        self.fields["price.input_usd"] = dollars(_("Input"))
+        self.fields["price.output_usd"] = dollars(_("Output"))
+        self.fields["price.cached_input_usd"] = dollars(_("Cached input"))
         for name, label in _TIMEOUTS.items():
-            self.fields[f"timeouts.{name}"] = whole_number(label, unit="seconds")
+            self.fields[f"timeouts.{name}"] = whole_number(label)
         for field in self.fields.values():
             if getattr(field.widget, "input_type", "text") not in {"checkbox", "radio"}:
                 field.widget.attrs.setdefault("class", "input")
@@ -193,61 +197,66 @@ class WorkerForm(ModelForm):
     not_values: ClassVar[Sequence[str]] = ("secret", "more_tags", "pools", *TAGS)
     error_names = {"tags": "more_tags"}
 
-    name = name_field("Used in plans, prices and the API.")
+    name = name_field(_("Used in plans, prices and the API."))
     kind = forms.ChoiceField(
-        label="What it makes",
+        label=_("What it makes"),
         choices=[
-            (WorkerKind.CHAT, "Answers, for plans and prompts"),
-            (WorkerKind.EMBEDDING, "Embeddings, for /v1/embeddings only"),
+            (WorkerKind.CHAT, _("Answers, for plans and prompts")),
+            (WorkerKind.EMBEDDING, _("Embeddings, for /v1/embeddings only")),
         ],
         widget=forms.RadioSelect,
         initial=WorkerKind.CHAT,
     )
     description = forms.CharField(
-        label="What it is good at",
+        label=_("What it is good at"),
         required=False,
         max_length=4000,
-        help_text="Shown to conductors that read descriptions.",
+        help_text=_("Shown to conductors that read descriptions."),
         widget=forms.Textarea(attrs={"rows": 2}),
     )
     context_tokens = whole_number(
-        "Context", unit="tokens", hint="Input and output together. Empty: unknown."
+        _("Context window, tokens"),
+        hint=_("Input and output together. Empty: unknown."),
     )
-    max_output_tokens = whole_number("Longest answer", unit="tokens", required=True)
+    max_output_tokens = whole_number(_("Longest answer, tokens"), required=True)
     extra_params = forms.MultipleChoiceField(
-        label="Parameters it takes from requests",
+        label=_("Parameters it takes from requests"),
         required=False,
         choices=[(name, name) for name in EXTRA_PARAMS],
-        help_text="Those not ticked are left out, and the answer names them. Calls of "
-        "this worker by its own name pass all of them.",
+        help_text=_(
+            "Those not ticked are left out, and the answer names them. Calls to this "
+            "worker by its own name pass all of them."
+        ),
         widget=forms.CheckboxSelectMultiple,
     )
     reasoning_effort = forms.ChoiceField(
-        label="Reasoning effort",
+        label=_("Reasoning effort"),
         required=False,
-        choices=[("", "The server’s own"), *ReasoningEffort.choices],
-        help_text="For requests that do not set one.",
+        choices=[("", _("The server’s own")), *ReasoningEffort.choices],
+        help_text=_("For requests that do not set one."),
     )
     thinking_budget_tokens = whole_number(
-        "Thinking budget", unit="tokens", hint="For requests that do not set one."
+        _("Thinking budget, tokens"), hint=_("For requests that do not set one.")
     )
     extra_body = forms.CharField(
-        label="Extra body",
+        label=_("Extra body"),
         required=False,
         max_length=8000,
-        help_text="A JSON object whose fields go into each request as they are, for "
-        'example {"enable_thinking": false}. Never put a secret here: this text is '
-        "shown, recorded and kept.",
+        help_text=_(
+            "A JSON object whose fields go into each request as they are, for "
+            'example {"enable_thinking": false}. Never put a secret here: this text is '
+            "shown, recorded and kept."
+        ),
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
     )
     more_tags = forms.CharField(
-        label="Other tags",
+        label=_("Other tags"),
         required=False,
         max_length=1000,
-        help_text="Separated by commas; with a kind if you like: region:eu.",
+        help_text=_("Separated by commas; with a kind if you like: region:eu."),
     )
     is_enabled = forms.BooleanField(
-        label="Enabled: plans may use it", required=False, initial=True
+        label=_("Enabled: plans may use it"), required=False, initial=True
     )
 
     def __init__(self, *args: Any, pools: Iterable[Pool] = (), **kwargs: Any) -> None:
@@ -263,11 +272,14 @@ class WorkerForm(ModelForm):
             )
         if self.is_bound_to_row:
             return
-        known = [(str(pool.id), f"Add it to the pool {pool.name}") for pool in pools]
+        known = [
+            (str(pool.id), _("Add it to the pool %(pool)s") % {"pool": pool.name})
+            for pool in pools
+        ]
         self.fields["pools"] = forms.MultipleChoiceField(
-            label="Put it to use",
+            label=_("Put it to use"),
             required=False,
-            choices=known or [(NEW_POOL, "Make a pool from it, ready for prompts")],
+            choices=known or [(NEW_POOL, _("Make a pool from it, ready for prompts"))],
             widget=forms.CheckboxSelectMultiple,
         )
 
@@ -318,59 +330,68 @@ class WorkerForm(ModelForm):
 class ConductorForm(ModelForm):
     """A conductor, new or old."""
 
-    name = name_field("How pools name it.")
+    name = name_field(_("What pools call it."))
     mode = forms.ChoiceField(
-        label="How it writes plans",
+        label=_("How it writes plans"),
         choices=[
-            (ConductorMode.JSON_SCHEMA, "JSON schema, for general models"),
-            (ConductorMode.LISTS, "Three lists, as trained conductors do"),
+            (ConductorMode.JSON_SCHEMA, _("JSON schema, for general models")),
+            (ConductorMode.LISTS, _("Three lists, as trained conductors do")),
         ],
         widget=forms.RadioSelect,
         initial=ConductorMode.JSON_SCHEMA,
     )
     prompt_style = forms.ChoiceField(
-        label="What it reads beside the question",
+        label=_("What it reads besides the question"),
         choices=[
-            (PromptStyle.FULL, "Rules and examples"),
+            (PromptStyle.FULL, _("Rules and examples")),
             (
                 PromptStyle.BRIEF,
-                "Price and measured success of each worker, if it was trained here",
+                _("Price and measured success of each worker, if it was trained here"),
             ),
         ],
         widget=forms.RadioSelect,
         initial=PromptStyle.FULL,
         required=False,
-        help_text="For three lists only. The measured success comes from the pool's "
-        "light planner.",
+        help_text=_(
+            "For three lists only. The measured success comes from the pool's "
+            "light planner."
+        ),
     )
     shows_descriptions = forms.BooleanField(
-        label="Tell it what each worker is good at",
+        label=_("Tell it what each worker is good at"),
         required=False,
-        help_text="A trained conductor knows its workers by number. A general model "
-        "plans better with words.",
+        help_text=_(
+            "A trained conductor knows its workers by number. A general model "
+            "plans better with words."
+        ),
     )
     shows_measurements = forms.BooleanField(
-        label="Tell it what was measured of each worker",
+        label=_("Tell it what was measured for each worker"),
         required=False,
-        help_text="Calibrated workers are described by their results on a suite; the "
-        "others as chosen above.",
+        help_text=_(
+            "Calibrated workers are described by their results on a suite; the "
+            "others as chosen above."
+        ),
     )
     uses_prefill = forms.BooleanField(
-        label="Begin its reasoning for it",
+        label=_("Start its reasoning for it"),
         required=False,
-        help_text="For three lists only. Not every server allows that; the test tells.",
+        help_text=_(
+            "For three lists only. Not every server allows that; the test will show."
+        ),
     )
     temperature = forms.CharField(
-        label="Temperature",
+        label=_("Temperature"),
         required=False,
         max_length=5,
-        help_text="0 to 2. Empty: the server's own.",
+        help_text=_("0 to 2. Empty: the server's own."),
         widget=forms.TextInput(attrs={"inputmode": "decimal"}),
     )
     context_tokens = whole_number(
-        "Context", unit="tokens", hint="Input and output together. Empty: unknown."
+        _("Context window, tokens"),
+        hint=_("Input and output together. Empty: unknown."),
     )
-    max_output_tokens = whole_number("Longest plan", unit="tokens", required=True)
+    max_output_tokens = whole_number(_("Longest plan, tokens"), required=True)
 
     def values(self) -> dict[str, Any]:
         """Return what the service takes."""
@@ -393,7 +414,7 @@ def worker_initial(worker: Worker) -> dict[str, Any]:
         "credential_id": values["credential_id"] or NO_KEY,
         **{
             name: [tag for tag in tags if tag in suggested]
-            for name, (_, suggested) in TAGS.items()
+            for name, (__, suggested) in TAGS.items()
         },
         "more_tags": ", ".join(tag for tag in tags if tag not in _SUGGESTED),
     }

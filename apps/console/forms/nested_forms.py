@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.forms.boundfield import BoundField
 from django.http import QueryDict
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms.base import ConsoleForm
 from apps.core.errors import InvalidFields, InvalidInput
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise as StrOrPromise
 
 _INDEX = re.compile(r"\[\d+\]")
 
@@ -71,17 +76,16 @@ class PathForm(ConsoleForm):
 
 
 def whole_number(
-    label: str, *, required: bool = False, unit: str = "", hint: str = ""
+    label: StrOrPromise, *, required: bool = False, hint: StrOrPromise = ""
 ) -> forms.IntegerField:
     """Return a field for a number of things, at least one."""
-    label = f"{label}, {unit}" if unit else label
     widget = forms.NumberInput(attrs={"inputmode": "numeric"})
     return forms.IntegerField(
         label=label, required=required, min_value=1, help_text=hint, widget=widget
     )
 
 
-def dollars(label: str, *, hint: str = "") -> forms.CharField:
+def dollars(label: StrOrPromise, *, hint: StrOrPromise = "") -> forms.CharField:
     """Return a field for an amount. It stays text: the service reads it exactly."""
     widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
     return forms.CharField(
@@ -89,12 +93,12 @@ def dollars(label: str, *, hint: str = "") -> forms.CharField:
     )
 
 
-def name_field(what: str) -> forms.CharField:
+def name_field(what: StrOrPromise) -> forms.CharField:
     """Return a field for the name of a worker, conductor or pool."""
     return forms.CharField(
-        label="Name",
+        label=_("Name"),
         max_length=64,
-        help_text=f"{what} Letters, digits, “.”, “_” and “-”.",
+        help_text=format_lazy("{} {}", what, _("Letters, digits, “.”, “_” and “-”.")),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
 

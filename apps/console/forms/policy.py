@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django import forms
+from django.utils.text import capfirst, format_lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms import numbers
 from apps.console.forms.base import ConsoleForm
@@ -17,53 +20,58 @@ from apps.governance.policies.expressions import MAX_EXPRESSION, OF_PLAN, SAMPLE
 from apps.governance.policies.rules import MAX_APPROVAL_HOURS, Rule
 from apps.governance.policies.sentences import DAY_NAMES, KINDS_IN_WORDS
 
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise as StrOrPromise
+
 EFFECTS = {
-    "deny": "Deny the run",
-    "require_approval": "Hold the plan until people have approved it",
-    "only_workers": "Use only workers with a tag",
-    "no_workers": "Use no worker with a tag",
-    "redact": "Show models placeholders instead of sensitive data",
-    "no_conductor": "Do not ask the conductor: the fallback worker answers alone",
-    "limit": "Lower the limits",
-    "allow": "Allow the run, and skip the rules below",
+    "deny": _("Deny the run"),
+    "require_approval": _("Hold the plan until people have approved it"),
+    "only_workers": _("Use only workers with a tag"),
+    "no_workers": _("Use no worker with a tag"),
+    "redact": _("Show models placeholders instead of sensitive data"),
+    "no_conductor": _("Do not ask the conductor: the fallback worker answers alone"),
+    "limit": _("Lower the limits"),
+    "allow": _("Allow the run, and skip the rules below"),
 }
 MODES = {
-    "enforce": "Enforce",
-    "shadow": "Shadow: only record when it would have applied",
-    "off": "Off",
+    "enforce": _("Enforce"),
+    "shadow": _("Shadow: only record when it would have applied"),
+    "off": _("Off"),
 }
 ROLES = {
-    "owner": "Owners",
-    "admin": "Admins",
-    "member": "Members",
-    "api_key": "API keys",
+    "owner": _("Owners"),
+    "admin": _("Admins"),
+    "member": _("Members"),
+    "api_key": _("API keys"),
 }
-TIERS = {"mini": "Mini", "ultra": "Ultra", "direct": "One worker directly"}
+TIERS = {"mini": _("Mini"), "ultra": _("Ultra"), "direct": _("One worker directly")}
 SOURCES = {
-    "playground": "Playground",
-    "api": "API, under /v1",
-    "rest": "REST API",
-    "evaluation": "Evaluations",
+    "playground": _("Playground"),
+    "api": _("API, under /v1"),
+    "rest": _("REST API"),
+    "evaluation": _("Evaluations"),
 }
 CLASSES = {
-    "public": "Public or higher",
-    "internal": "Internal or higher",
-    "confidential": "Confidential or higher",
-    "restricted": "Restricted",
+    "public": _("Public or higher"),
+    "internal": _("Internal or higher"),
+    "confidential": _("Confidential or higher"),
+    "restricted": _("Restricted"),
 }
-KINDS_SHOWN: dict[str, str] = {
-    kind: f"{words[:1].upper()}{words[1:]}" for kind, words in KINDS_IN_WORDS.items()
+KINDS_SHOWN: dict[str, StrOrPromise] = {
+    kind: capfirst(_(words)) for kind, words in KINDS_IN_WORDS.items()
 }
+DAYS_SHOWN = {day: _(name) for day, name in DAY_NAMES.items()}
 VALUES = {
-    "restored": "are put back into the answer",
-    "recorded": "stay on record; the answer has the placeholders",
-    "off_record": "are kept nowhere; record and answer have the placeholders",
+    "restored": _("are put back into the answer"),
+    "recorded": _("stay on record; the answer has the placeholders"),
+    "off_record": _("are kept nowhere; record and answer have the placeholders"),
 }
-ANY_TAG = "Separate tags by commas; any of them."
-OF_A_KIND = (
+ANY_TAG = _("Separate tags by commas; any of them.")
+OF_A_KIND = _(
     "About a tag with a kind, like region:us, a worker without any region:… is in "
     "doubt: it may not be used."
 )
+TAGS_HELP = format_lazy("{} {}", ANY_TAG, OF_A_KIND)
 LISTS = ("roles", "member_ids", "key_ids", "tiers", "sources", "contains")
 PLAIN = ("steps_over", "cost_over_usd", "data_class", "expression")
 LIMITS = ("max_steps", "max_rounds", "max_calls", "max_tokens", "max_cost_usd")
@@ -71,7 +79,9 @@ PATH_FIELDS = {"begin": "hours_begin", "end": "hours_end", "time_zone": "time_zo
 """Fields of the form by the last name in the path of a fault."""
 
 
-def _several(label: str, choices: Mapping[str, str]) -> forms.MultipleChoiceField:
+def _several(
+    label: StrOrPromise, choices: Mapping[str, StrOrPromise]
+) -> forms.MultipleChoiceField:
     return forms.MultipleChoiceField(
         label=label,
         choices=list(choices.items()),
@@ -80,11 +90,13 @@ def _several(label: str, choices: Mapping[str, str]) -> forms.MultipleChoiceFiel
     )
 
 
-def _count(label: str) -> forms.IntegerField:
+def _count(label: StrOrPromise) -> forms.IntegerField:
     return forms.IntegerField(label=label, required=False, min_value=1)
 
 
-def _one_line(label: str, help_text: str, placeholder: str) -> forms.CharField:
+def _one_line(
+    label: StrOrPromise, help_text: StrOrPromise, placeholder: str
+) -> forms.CharField:
     return forms.CharField(
         label=label,
         required=False,
@@ -96,7 +108,7 @@ def _one_line(label: str, help_text: str, placeholder: str) -> forms.CharField:
     )
 
 
-def _clock(label: str) -> forms.CharField:
+def _clock(label: StrOrPromise) -> forms.CharField:
     return forms.CharField(
         label=label,
         required=False,
@@ -109,57 +121,61 @@ class RuleForm(ConsoleForm):
     """One rule."""
 
     name = forms.CharField(
-        label="Name",
+        label=_("Name"),
         max_length=80,
-        help_text="Shown in errors, on runs and in the ledger.",
-        error_messages={"required": "Write a name for the rule."},
-        widget=forms.TextInput(attrs={"placeholder": "Falcon stays in the EU"}),
+        help_text=_("Shown in errors, on runs and in the ledger."),
+        error_messages={"required": _("Write a name for the rule.")},
+        widget=forms.TextInput(attrs={"placeholder": _("Falcon stays in the EU")}),
     )
     mode = forms.ChoiceField(
-        label="Mode",
+        label=_("Mode"),
         choices=list(MODES.items()),
         initial="enforce",
         widget=forms.RadioSelect,
     )
-    roles = _several("Started by", ROLES)
-    member_ids = _several("Members", {})
-    key_ids = _several("API keys", {})
-    sources = _several("Comes from", SOURCES)
-    tiers = _several("Tier", TIERS)
+    roles = _several(_("Started by"), ROLES)
+    member_ids = _several(_("Members"), {})
+    key_ids = _several(_("API keys"), {})
+    sources = _several(_("Comes from"), SOURCES)
+    tiers = _several(_("Tier"), TIERS)
     words = forms.CharField(
-        label="The prompt contains",
+        label=_("The prompt contains the text"),
         required=False,
         max_length=20_000,
-        help_text="One word or phrase in each line; any of them. Whole words, in upper "
-        "or lower case.",
-        widget=forms.Textarea(attrs={"rows": 3, "placeholder": "Project Falcon"}),
+        help_text=_(
+            "One word or phrase in each line; any of them. Whole words, in upper or "
+            "lower case."
+        ),
+        widget=forms.Textarea(attrs={"rows": 3, "placeholder": _("Project Falcon")}),
     )
     data_class = forms.ChoiceField(
-        label="Data class of the prompt",
-        choices=[("", "Any"), *CLASSES.items()],
+        label=_("Data class of the prompt"),
+        choices=[("", _("Any")), *CLASSES.items()],
         required=False,
-        help_text="The highest of what the caller or the person says and what is found "
-        "in the prompt. If nothing is said or found: internal.",
+        help_text=_(
+            "The highest of what the caller or the person says and what is found in "
+            "the prompt. If nothing is said or found: internal."
+        ),
     )
-    contains = _several("The prompt holds", KINDS_SHOWN)
-    hours_begin = _clock("From")
-    hours_end = _clock("To")
-    days = _several("On", DAY_NAMES)
-    time_zone = _one_line("Time zone", "", "UTC")
-    steps_over = _count("The plan has more steps than")
+    contains = _several(_("The prompt contains"), KINDS_SHOWN)
+    hours_begin = _clock(_("From"))
+    hours_end = _clock(_("To"))
+    days = _several(_("On"), DAYS_SHOWN)
+    time_zone = _one_line(_("Time zone"), "", "UTC")
+    steps_over = _count(_("The plan has more steps than"))
     cost_over_usd = numbers.dollars(
-        "The plan may cost more than, in dollars", required=False
+        _("The plan may cost more than, in dollars"), required=False
     )
-    plan_tags = _one_line(
-        "The plan uses a worker tagged", f"{ANY_TAG} {OF_A_KIND}", "us"
-    )
+    plan_tags = _one_line(_("The plan uses a worker tagged"), TAGS_HELP, "us")
     expression = forms.CharField(
-        label="Expression",
+        label=_("Expression"),
         required=False,
         max_length=MAX_EXPRESSION,
-        help_text="In CEL; true or false. It may use "
-        f"{', '.join(name for name in SAMPLE if name != OF_PLAN)}, and "
-        f"{', '.join(f'{OF_PLAN}.{name}' for name in SAMPLE[OF_PLAN])}.",
+        help_text=format_lazy(
+            _("In CEL; true or false. It may use {names}, and {names_of_plan}."),
+            names=", ".join(name for name in SAMPLE if name != OF_PLAN),
+            names_of_plan=", ".join(f"{OF_PLAN}.{name}" for name in SAMPLE[OF_PLAN]),
+        ),
         widget=forms.Textarea(
             attrs={
                 "rows": 2,
@@ -171,41 +187,43 @@ class RuleForm(ConsoleForm):
         ),
     )
     effect = forms.ChoiceField(
-        label="Then",
+        label=_("Then"),
         choices=list(EFFECTS.items()),
         widget=forms.RadioSelect,
-        error_messages={"required": "Choose what the rule does."},
+        error_messages={"required": _("Choose what the rule does.")},
     )
-    tags = _one_line("Tags", f"{ANY_TAG} {OF_A_KIND}", "eu, on-premises")
-    kinds = _several("Replaced by placeholders", KINDS_SHOWN)
+    tags = _one_line(_("Tags"), TAGS_HELP, "eu, on-premises")
+    kinds = _several(_("Replaced by placeholders"), KINDS_SHOWN)
     kept = forms.ChoiceField(
-        label="The values",
+        label=_("The values"),
         choices=list(VALUES.items()),
         initial="restored",
         required=False,
         widget=forms.RadioSelect,
-        help_text="No model sees them, whatever you choose.",
+        help_text=_("No model sees them, whatever you choose."),
     )
-    max_steps = _count("Steps a plan")
-    max_rounds = _count("Rounds")
-    max_calls = _count("Calls")
-    max_tokens = _count("Tokens")
-    max_cost_usd = numbers.dollars("Cost of a run, in dollars", required=False)
+    max_steps = _count(_("Steps a plan"))
+    max_rounds = _count(_("Rounds"))
+    max_calls = _count(_("Calls"))
+    max_tokens = _count(_("Tokens"))
+    max_cost_usd = numbers.dollars(_("Cost of a run, in dollars"), required=False)
     approvers = forms.TypedChoiceField(
-        label="Approved by",
-        choices=[("1", "One other person"), ("2", "Two other people")],
+        label=_("Approved by"),
+        choices=[("1", _("One other person")), ("2", _("Two other people"))],
         coerce=int,
         empty_value="1",
         required=False,
-        help_text="Owners, admins and reviewers approve, but never the person who "
-        "started the run, or who made the API key that did.",
+        help_text=_(
+            "Owners, admins and reviewers approve, but never the person who started "
+            "the run, or who made the API key that did."
+        ),
     )
     hours = forms.IntegerField(
-        label="Within, in hours",
+        label=_("Within, in hours"),
         required=False,
         min_value=1,
         max_value=MAX_APPROVAL_HOURS,
-        help_text="Then the run ends. Empty: 24.",
+        help_text=_("Then the run ends. Empty: 24."),
     )
     version = forms.IntegerField(widget=forms.HiddenInput, min_value=0)
 
@@ -227,12 +245,16 @@ class RuleForm(ConsoleForm):
         for name in ("contains", "kinds"):
             self._offer(name, kinds.items())
         if known_tags:
-            note = f"Tags of your workers: {', '.join(known_tags)}."
+            note = gettext("Tags of your workers: {tags}.").format(
+                tags=", ".join(known_tags)
+            )
             for name in ("tags", "plan_tags"):
                 field = self.fields[name]
                 field.help_text = f"{field.help_text} {note}"
 
-    def _offer(self, name: str, choices: Iterable[tuple[UUID | str, str]]) -> None:
+    def _offer(
+        self, name: str, choices: Iterable[tuple[UUID | str, StrOrPromise]]
+    ) -> None:
         field = self.fields[name]
         assert isinstance(field, forms.MultipleChoiceField)
         field.choices = [(str(each), label) for each, label in choices]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms.base import ConsoleForm
 from apps.core.data_classes import DATA_CLASSES
@@ -19,21 +20,23 @@ class PatternForm(ConsoleForm):
     """A name, a regular expression and a data class."""
 
     name = forms.CharField(
-        label="Name",
+        label=_("Name"),
         max_length=30,
-        help_text="Lower-case letters, digits and underscores. Rules, findings and "
-        "placeholders use it: [CUSTOMER_NUMBER_1].",
-        error_messages={"required": "Write a name."},
+        help_text=_(
+            "Lower-case letters, digits and underscores. Rules, findings and "
+            "placeholders use it: [CUSTOMER_NUMBER_1]."
+        ),
+        error_messages={"required": _("Write a name.")},
         widget=forms.TextInput(
             attrs={"placeholder": "customer_number", "spellcheck": "false"}
         ),
     )
     pattern = forms.CharField(
-        label="Pattern",
+        label=_("Pattern"),
         max_length=MAX_PATTERN,
         strip=False,
-        help_text="A regular expression of RE2. (?i) at the beginning ignores case.",
-        error_messages={"required": "Write a pattern."},
+        help_text=_("A regular expression of RE2. (?i) at the beginning ignores case."),
+        error_messages={"required": _("Write a pattern.")},
         widget=forms.TextInput(
             attrs={
                 "placeholder": r"\bK-\d{6}\b",
@@ -44,18 +47,18 @@ class PatternForm(ConsoleForm):
         ),
     )
     data_class = forms.ChoiceField(
-        label="Data class",
-        choices=[(name, name.capitalize()) for name in DATA_CLASSES],
+        label=_("Data class"),
+        choices=[(name, _(name.capitalize())) for name in DATA_CLASSES],
         initial="confidential",
-        help_text="A prompt in which it is found has this class, or a higher one.",
+        help_text=_("A prompt in which it is found has this class, or a higher one."),
     )
     sample = forms.CharField(
-        label="A text",
+        label=_("A text"),
         required=False,
         max_length=MAX_SAMPLE,
-        help_text="Not saved, and not recorded.",
+        help_text=_("Not saved, and not recorded."),
         widget=forms.Textarea(
-            attrs={"rows": 3, "placeholder": "The order of customer K-123456."}
+            attrs={"rows": 3, "placeholder": _("The order of customer K-123456.")}
         ),
     )
     version = forms.IntegerField(widget=forms.HiddenInput, min_value=0)

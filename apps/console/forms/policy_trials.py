@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from django import forms
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms.base import ConsoleForm
 from apps.governance.services import MAX_TRIED_RUNS, TRIED_RUNS
@@ -12,12 +14,16 @@ class TrialForm(ConsoleForm):
     """How many of the newest runs."""
 
     runs = forms.IntegerField(
-        label="Newest runs",
+        label=_("Newest runs"),
         initial=TRIED_RUNS,
         required=False,
         min_value=1,
         max_value=MAX_TRIED_RUNS,
-        help_text=f"{MAX_TRIED_RUNS:,} at most. Empty: {TRIED_RUNS}.",
+        help_text=format_lazy(
+            _("{most} at most. Empty: {usual}."),
+            most=f"{MAX_TRIED_RUNS:,}",
+            usual=TRIED_RUNS,
+        ),
     )
 
     def clean_runs(self) -> int:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 from django import forms
 from django.forms.boundfield import BoundField
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms.deliveries import DELIVERIES
 from apps.console.forms.nested_forms import (
@@ -23,19 +24,27 @@ from apps.pools.attributes import TIER_LIMITS
 from apps.pools.models import Conductor, Pool, TierName, TierPlanner, Worker
 from apps.pools.selectors import pool_values
 
-_PLANNERS = {
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise as StrOrPromise
+
+_PLANNERS: Mapping[TierName, Sequence[tuple[str, StrOrPromise]]] = {
     TierName.MINI: [
-        (TierPlanner.CONDUCTOR, "The conductor, if the pool has one"),
-        (TierPlanner.SINGLE_WORKER, "Always the fallback worker"),
+        (TierPlanner.CONDUCTOR, _("The conductor, if the pool has one")),
+        (TierPlanner.SINGLE_WORKER, _("Always the fallback worker")),
     ],
     TierName.ULTRA: [
-        (TierPlanner.CONDUCTOR, "The conductor, if the pool has one"),
-        (TierPlanner.SINGLE_WORKER, "No plan: the fallback worker answers"),
+        (TierPlanner.CONDUCTOR, _("The conductor, if the pool has one")),
+        (TierPlanner.SINGLE_WORKER, _("No plan: the fallback worker answers")),
     ],
 }
 HEDGED, SPARED = "is_hedged", "no_substitute_ids"
 DELEGATES = "allows_delegation"
-_PLANNER_LABELS = {TierName.MINI: "Who picks the worker", TierName.ULTRA: "Who plans"}
+_CHOICES = ("planner", "delivery", "cost_weight_percent")
+"""Fields of a tier that are no limits."""
+_PLANNER_LABELS = {
+    TierName.MINI: _("Who picks the worker"),
+    TierName.ULTRA: _("Who plans"),
+}
 
 
 class PoolForm(PathForm):
@@ -44,37 +53,41 @@ class PoolForm(PathForm):
     not_values: ClassVar[Sequence[str]] = ("version", "has_ultra", "substitute_ids")
     error_names = {"no_substitute_ids": "substitute_ids"}
 
-    name = name_field("Programs ask for it as name/tier, like main/mini.")
+    name = name_field(_("Programs ask for it as name/tier, like main/mini."))
     is_default = forms.BooleanField(
-        label="Default: used when a caller names no pool", required=False
+        label=_("Default: used when a caller names no pool"), required=False
     )
     conductor_id = forms.ChoiceField(
-        label="Model that plans",
+        label=_("Model that plans"),
         required=False,
-        help_text="Plans the runs. Without one, one worker answers alone.",
+        help_text=_("Plans the runs. Without one, one worker answers alone."),
     )
     worker_ids = forms.MultipleChoiceField(
-        label="Workers",
-        error_messages={"required": "Choose at least one worker."},
+        label=_("Workers"),
+        error_messages={"required": _("Choose at least one worker.")},
         widget=forms.CheckboxSelectMultiple,
     )
     fallback_id = forms.ChoiceField(
-        label="Fallback",
-        help_text="First to take over when a worker fails; those that can substitute "
-        "follow in order.",
+        label=_("Fallback"),
+        help_text=_(
+            "First to take over when a worker fails; those that can substitute "
+            "follow in order."
+        ),
     )
     substitute_ids = forms.MultipleChoiceField(
-        label="Can substitute",
+        label=_("Can substitute"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
     retries_refusals = forms.BooleanField(
-        label="Ask another worker after a refusal",
+        label=_("Ask another worker after a refusal"),
         required=False,
-        help_text="When a worker's provider refuses the content. Off: the refusal is "
-        "the answer.",
+        help_text=_(
+            "When a worker's provider refuses the content. Off: the refusal is "
+            "the answer."
+        ),
     )
-    has_ultra = forms.BooleanField(label="Offer the ultra tier", required=False)
+    has_ultra = forms.BooleanField(label=_("Offer the ultra tier"), required=False)
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
     def __init__(
@@ -90,12 +103,14 @@ class PoolForm(PathForm):
         named = [(key, worker.name) for key, worker in self._workers.items()]
         self._choices("worker_ids", named)
         self._choices("substitute_ids", named)
-        no_choice = [] if self.initial.get("fallback_id") else [("", "Choose a worker")]
+        no_choice = (
+            [] if self.initial.get("fallback_id") else [("", _("Choose a worker"))]
+        )
         self._choices("fallback_id", [*no_choice, *named])
         self._choices(
             "conductor_id",
             [
-                ("", "No conductor"),
+                ("", _("No conductor")),
                 *((str(row.id), f"{row.name} · {row.model}") for row in conductors),
             ],
         )
@@ -119,24 +134,14 @@ class PoolForm(PathForm):
         ]
 
     @property
-    def mini_fields(self) -> list[BoundField]:
-        """Return the limits of the mini tier."""
-        return self._limits(TierName.MINI)
+    def mini(self) -> TierFields:
+        """Return the fields of the mini tier."""
+        return self._tier(TierName.MINI)
 
     @property
-    def mini_switches(self) -> list[BoundField]:
-        """Return what is on or off in the mini tier."""
-        return self._switches(TierName.MINI)
-
-    @property
-    def ultra_fields(self) -> list[BoundField]:
-        """Return the limits of the ultra tier."""
-        return self._limits(TierName.ULTRA)
-
-    @property
-    def ultra_switches(self) -> list[BoundField]:
-        """Return what is on or off in the ultra tier."""
-        return self._switches(TierName.ULTRA)
+    def ultra(self) -> TierFields:
+        """Return the fields of the ultra tier."""
+        return self._tier(TierName.ULTRA)
 
     def values(self) -> dict[str, Any]:
         """Return what the service takes."""
@@ -163,33 +168,52 @@ class PoolForm(PathForm):
                     field.required = False
         super().full_clean()
 
-    def _limits(self, tier: TierName) -> list[BoundField]:
-        switches = (HEDGED, DELEGATES)
-        group = self.group(f"tiers.{tier}")
-        return [field for field in group if not field.name.endswith(switches)]
-
-    def _switches(self, tier: TierName) -> list[BoundField]:
-        return [self[f"tiers.{tier}.{name}"] for name in (HEDGED, DELEGATES)]
+    def _tier(self, tier: TierName) -> TierFields:
+        fields = {
+            each.name.rpartition(".")[2]: each for each in self.group(f"tiers.{tier}")
+        }
+        choices = [fields.pop(name) for name in _CHOICES if name in fields]
+        switches = [fields.pop(name) for name in (HEDGED, DELEGATES)]
+        return TierFields(choices, list(fields.values()), switches)
 
     def _offer_light(self, tier: TierName, version: int) -> None:
-        light = [
-            (TierPlanner.LIGHT, f"The light planner, version {version}"),
-            (TierPlanner.CASCADE, "The light planner; unsure, it asks the conductor"),
+        light: list[tuple[str, StrOrPromise]] = [
+            (
+                TierPlanner.LIGHT,
+                _("The light planner, version %(number)d") % {"number": version},
+            ),
+            (
+                TierPlanner.CASCADE,
+                _("The light planner; unsure, it asks the conductor"),
+            ),
         ]
         self._choices(f"tiers.{tier}.planner", [*_PLANNERS[tier], *light])
         self.fields[f"tiers.{tier}.cost_weight_percent"] = forms.IntegerField(
-            label="Worth of cost, %",
+            label=_("Worth of cost, %"),
             min_value=0,
             max_value=100,
-            help_text="The success, in points of a hundred, that one answer of the "
-            "dearest worker has to be worth. 0: cost does not matter.",
+            help_text=_(
+                "The success, in percentage points, that one answer of the most "
+                "expensive worker has to be worth. 0: cost does not matter."
+            ),
             widget=forms.NumberInput(attrs={"class": "input"}),
         )
 
-    def _choices(self, name: str, choices: Iterable[tuple[str, str]]) -> None:
+    def _choices(self, name: str, choices: Iterable[tuple[str, StrOrPromise]]) -> None:
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField)
         field.choices = list(choices)
+
+
+@dataclass(frozen=True, slots=True)
+class TierFields:
+    """The fields of a tier."""
+
+    choices: Sequence[BoundField]
+    """Who plans, and how answers go out."""
+    limits: Sequence[BoundField]
+    switches: Sequence[BoundField]
+    """What is on or off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,19 +298,19 @@ def _tier_fields(tier: TierName) -> Iterator[tuple[str, forms.Field]]:
     yield (
         "delivery",
         forms.ChoiceField(
-            label="Answers go out",
+            label=_("Delivery of answers"),
             choices=list(DELIVERIES.items()),
             widget=forms.Select(attrs={"class": "input"}),
         ),
     )
     limits: Mapping[str, forms.Field] = {
-        "max_steps": whole_number("Steps", required=True),
-        "max_rounds": whole_number("Rounds of planning", required=True),
-        "max_parallel": whole_number("Calls at a time", required=True),
-        "max_calls": whole_number("Calls in all, with retries", required=True),
-        "wall_time_s": whole_number("Time", unit="seconds", required=True),
-        "max_tokens": whole_number("Tokens in all"),
-        "max_cost_usd": dollars("Cost, US dollars"),
+        "max_steps": whole_number(_("Steps"), required=True),
+        "max_rounds": whole_number(_("Rounds of planning"), required=True),
+        "max_parallel": whole_number(_("Calls at a time"), required=True),
+        "max_calls": whole_number(_("Calls in all, with retries"), required=True),
+        "wall_time_s": whole_number(_("Time, seconds"), required=True),
+        "max_tokens": whole_number(_("Tokens in all")),
+        "max_cost_usd": dollars(_("Cost limit (US dollars)")),
     }
     for name, field in limits.items():
         field.widget.attrs["class"] = "input"
@@ -294,19 +318,23 @@ def _tier_fields(tier: TierName) -> Iterator[tuple[str, forms.Field]]:
     yield (
         HEDGED,
         forms.BooleanField(
-            label="Ask a second worker when the first is slow",
+            label=_("Ask a second worker when the first is slow"),
             required=False,
-            help_text="If no token arrives by the 95th-percentile latency, a second "
-            "worker is asked. Both calls are billed.",
+            help_text=_(
+                "If no token arrives by the 95th-percentile latency, a second "
+                "worker is asked. Both calls are billed."
+            ),
         ),
     )
     yield (
         DELEGATES,
         forms.BooleanField(
-            label="Let a plan leave the rest to a worker",
+            label=_("Let a plan leave the rest to a worker"),
             required=False,
-            help_text="The worker of its last step plans what is left, within all "
-            "limits. That is a round of planning, so it takes two.",
+            help_text=_(
+                "The worker of its last step plans what is left, within all "
+                "limits. That is a round of planning, so it takes two."
+            ),
         ),
     )
 

@@ -7,26 +7,35 @@ from typing import Any, ClassVar, cast
 
 from django import forms
 from django.http import QueryDict
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms.base import ConsoleForm
 from apps.governance.models import REASON_LENGTH
 from apps.governance.types import MAX_DAYS, MIN_DAYS, MIN_IDLE_DAYS
+
+LEAST = _("Write {number} or more, or nothing.")
+MOST = _("Write {number} or less, or nothing.")
 
 
 class RetentionForm(ConsoleForm):
     """The retention period of a team."""
 
     days = forms.IntegerField(
-        label="Days",
+        label=_("Days"),
         required=False,
         min_value=MIN_DAYS,
         max_value=MAX_DAYS,
         error_messages={
-            "invalid": "Write a whole number of days.",
-            "min_value": f"Write {MIN_DAYS} or more, or nothing.",
-            "max_value": f"Write {MAX_DAYS:,} or less, or nothing.",
+            "invalid": _("Write a whole number of days."),
+            "min_value": format_lazy(LEAST, number=MIN_DAYS),
+            "max_value": format_lazy(MOST, number=f"{MAX_DAYS:,}"),
         },
-        help_text=f"From {MIN_DAYS} (six months) to {MAX_DAYS:,} (seven years).",
+        help_text=format_lazy(
+            _("From {least} (six months) to {most} (seven years)."),
+            least=MIN_DAYS,
+            most=f"{MAX_DAYS:,}",
+        ),
     )
 
     def __init__(self, data: Any, days: int | None, empty: str) -> None:
@@ -40,18 +49,24 @@ class IdleForm(ConsoleForm):
 
     error_names: ClassVar[dict[str, str]] = {"conversation_days": "days"}
     days = forms.IntegerField(
-        label="Days without a turn",
+        label=_("Days without a turn"),
         required=False,
         min_value=MIN_IDLE_DAYS,
         max_value=MAX_DAYS,
         error_messages={
-            "invalid": "Write a whole number of days.",
-            "min_value": f"Write {MIN_IDLE_DAYS} or more, or nothing.",
-            "max_value": f"Write {MAX_DAYS:,} or less, or nothing.",
+            "invalid": _("Write a whole number of days."),
+            "min_value": format_lazy(LEAST, number=MIN_IDLE_DAYS),
+            "max_value": format_lazy(MOST, number=f"{MAX_DAYS:,}"),
         },
-        help_text=f"From {MIN_IDLE_DAYS} to {MAX_DAYS:,}. Empty: none is deleted.",
+        help_text=format_lazy(
+            _("From {least} to {most}. Empty: none is deleted."),
+            least=MIN_IDLE_DAYS,
+            most=f"{MAX_DAYS:,}",
+        ),
     )
-    keeps_pinned = forms.BooleanField(label="Keep pinned conversations", required=False)
+    keeps_pinned = forms.BooleanField(
+        label=_("Keep pinned conversations"), required=False
+    )
     counted = forms.CharField(required=False, widget=forms.HiddenInput)
     """The choice whose effect the page has shown: `choice`."""
 
@@ -78,18 +93,18 @@ class HoldForm(ConsoleForm):
     """What to keep, and why."""
 
     run_id = forms.UUIDField(
-        label="Run",
+        label=_("Run"),
         required=False,
-        help_text="The id of a run. Empty: everything of the team.",
-        error_messages={"invalid": "This is no id of a run."},
+        help_text=_("The id of a run. Empty: everything of the team."),
+        error_messages={"invalid": _("This is no id of a run.")},
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     reason = forms.CharField(
-        label="Reason",
+        label=_("Reason"),
         max_length=REASON_LENGTH,
-        help_text="Recorded permanently in the ledger.",
-        error_messages={"required": "Write why it must be kept."},
-        widget=forms.TextInput(attrs={"placeholder": "Matter and requester"}),
+        help_text=_("Recorded permanently in the ledger."),
+        error_messages={"required": _("Write why it must be kept.")},
+        widget=forms.TextInput(attrs={"placeholder": _("Matter and requester")}),
     )
 
     @property

@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 from django import forms
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms import numbers
 from apps.console.forms.base import ConsoleForm
@@ -21,40 +23,49 @@ PLAIN = ("failures", "policy_hits", "thumbs_down", "second_reviewer")
 class ReviewSettingsForm(ConsoleForm):
     """Rules and rubric."""
 
-    failures = forms.BooleanField(label="It failed", required=False)
+    failures = forms.BooleanField(label=_("It failed"), required=False)
     policy_hits = forms.BooleanField(
-        label="A rule of the policy stopped it, changed it or held its plan",
+        label=_("A rule of the policy stopped it, changed it or held its plan"),
         required=False,
     )
     thumbs_down = forms.BooleanField(
-        label="Somebody rates its answer as bad", required=False
+        label=_("Somebody rates its answer as bad"), required=False
     )
-    cost_over_usd = numbers.dollars("It cost more than, in dollars", required=False)
+    cost_over_usd = numbers.dollars(_("It cost more than, in dollars"), required=False)
     data_class = forms.ChoiceField(
-        label="Its prompt has this data class or a higher one",
-        choices=[("", "No matter"), *((name, name.title()) for name in DATA_CLASSES)],
+        label=_("Its prompt has this data class or a higher one"),
+        choices=[
+            ("", _("No matter")),
+            *((name, _(name.title())) for name in DATA_CLASSES),
+        ],
         required=False,
-        help_text="Known only if a rule of the policy depends on data classes.",
+        help_text=_("Known only if a rule of the policy depends on data classes."),
     )
     sample_percent = forms.IntegerField(
-        label="It belongs to a sample, in percent of all runs",
+        label=_("It belongs to a sample, in percent of all runs"),
         required=False,
         min_value=0,
         max_value=100,
-        help_text="Chosen by a hash of the run's id, so it can be checked.",
+        help_text=_("Chosen by a hash of the run's id, so it can be checked."),
     )
     rubric = forms.CharField(
-        label="Criteria",
+        label=_("Criteria"),
         required=False,
         max_length=1_000,
-        help_text=f"One in each line, at most {MAX_CRITERIA}. They are scored from 1 "
-        f"to 5; “{TWO_SCORES_MARK.strip()}” after the name makes it a yes or no.",
+        help_text=format_lazy(
+            _(
+                "One in each line, at most {most}. They are scored from 1 to 5; "
+                "“{mark}” after the name makes it a yes or no."
+            ),
+            most=MAX_CRITERIA,
+            mark=TWO_SCORES_MARK.strip(),
+        ),
         widget=forms.Textarea(
-            attrs={"rows": 4, "placeholder": "Correct\nComplete\nSafe: pass or fail"}
+            attrs={"rows": 4, "placeholder": _("Correct\nComplete\nSafe: pass or fail")}
         ),
     )
     second_reviewer = forms.BooleanField(
-        label="A verdict needs two people", required=False
+        label=_("A verdict needs two people"), required=False
     )
     version = forms.IntegerField(widget=forms.HiddenInput, min_value=0)
 

@@ -9,10 +9,16 @@ from uuid import UUID
 
 from django import forms
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
-from apps.console.forms.candidates import PROMOTABLE, CandidateForm, worker_names
+from apps.console.forms.candidates import (
+    DATA_CLASS_CHOICES,
+    PROMOTABLE,
+    CandidateForm,
+    worker_names,
+)
 from apps.console.forms.numbers import dollars
-from apps.core.data_classes import DATA_CLASSES
 from apps.core.money import MICROS
 from apps.evaluation.candidate_settings import MAX_DAYS
 from apps.governance.models import Rating
@@ -21,82 +27,91 @@ from apps.runs.models import RunState, Source
 
 FROM_NOW = "now"
 BEGIN = (
-    (FROM_NOW, "From now on"),
-    ("1", "Recorded runs of the last day"),
-    ("7", "Recorded runs of the last 7 days"),
-    ("30", "Recorded runs of the last 30 days"),
+    (FROM_NOW, _("From now on")),
+    ("1", _("Recorded runs of the last day")),
+    ("7", _("Recorded runs of the last 7 days")),
+    ("30", _("Recorded runs of the last 30 days")),
 )
-ANY = ("", "Any")
+ANY = ("", _("Any"))
 
 
 class ShadowTestForm(CandidateForm):
     """Which runs are mirrored, and to what."""
 
-    begin = forms.ChoiceField(label="Which runs", choices=BEGIN)
+    begin = forms.ChoiceField(label=_("Which runs"), choices=BEGIN)
     percent = forms.IntegerField(
-        label="Share in percent",
+        label=_("Share of the runs in percent"),
         min_value=1,
         max_value=100,
         initial=100,
-        help_text="Drawn by the runs' ids.",
+        help_text=_("The ids of the runs decide."),
     )
     days = forms.IntegerField(
-        label="Days from now",
+        label=_("Number of days"),
         min_value=1,
         max_value=MAX_DAYS,
         initial=7,
         required=False,
-        help_text="So long runs from now on are mirrored.",
+        help_text=_("How long runs from now on are mirrored."),
     )
     max_runs = forms.IntegerField(
-        label="Runs at most", min_value=1, max_value=10_000, initial=100
+        label=_("Maximum number of runs"),
+        min_value=1,
+        max_value=10_000,
+        initial=100,
     )
-    max_cost = dollars("Cost limit in US dollars")
+    max_cost = dollars(_("Cost limit (US dollars)"))
     grader = forms.ChoiceField(
+        label=_("Grader"),
         required=False,
-        help_text="Says which answer is better where the final answers differ. Must be "
-        "in the candidate's pool.",
+        help_text=_(
+            "Says which answer is better where the final answers differ. Must be "
+            "in the candidate's pool."
+        ),
     )
     source = forms.ChoiceField(
-        label="Comes from",
-        required=False,
-        choices=[
-            ANY,
-            *((each.value, each.label) for each in (Source.PLAYGROUND, Source.API)),
-        ],
-    )
-    key = forms.ChoiceField(label="API key", required=False)
-    member = forms.ChoiceField(required=False)
-    words = forms.CharField(
-        label="Words in the title",
-        required=False,
-        max_length=200,
-        help_text="The title is the beginning of the prompt.",
-    )
-    state = forms.ChoiceField(
-        label="Ended as",
+        label=_("Comes from"),
         required=False,
         choices=[
             ANY,
             *(
-                (each.value, each.label)
+                (each.value, gettext_lazy(str(each.label)))
+                for each in (Source.PLAYGROUND, Source.API)
+            ),
+        ],
+    )
+    key = forms.ChoiceField(label=_("API key"), required=False)
+    member = forms.ChoiceField(label=_("Member"), required=False)
+    words = forms.CharField(
+        label=_("Words in the title"),
+        required=False,
+        max_length=200,
+        help_text=_("The title is the beginning of the prompt."),
+    )
+    state = forms.ChoiceField(
+        label=_("Ended as"),
+        required=False,
+        choices=[
+            ANY,
+            *(
+                (each.value, gettext_lazy(str(each.label)))
                 for each in (RunState.COMPLETED, RunState.FAILED)
             ),
         ],
     )
-    cost_from = dollars("Cost from, in US dollars", required=False)
-    cost_to = dollars("Cost up to, in US dollars", required=False)
+    cost_from = dollars(_("Cost from, in US dollars"), required=False)
+    cost_to = dollars(_("Cost up to, in US dollars"), required=False)
     feedback = forms.ChoiceField(
-        label="Rated",
+        label=_("Rated"),
         required=False,
-        choices=[ANY, *Rating.choices],
-        help_text="By anybody. Only recorded runs have it.",
+        choices=[ANY, (Rating.UP.value, _("Good")), (Rating.DOWN.value, _("Bad"))],
+        help_text=_("By anybody. Only recorded runs have it."),
     )
     data_class = forms.ChoiceField(
-        label="Data class",
+        label=_("Data class"),
         required=False,
-        choices=[ANY, *((name, name.capitalize()) for name in DATA_CLASSES)],
-        help_text="As the policy found it. Of a team without rules no run has one.",
+        choices=[ANY, *DATA_CLASS_CHOICES],
+        help_text=_("As the policy found it. Of a team without rules no run has one."),
     )
     error_names: ClassVar[dict[str, str]] = {
         **CandidateForm.error_names,
@@ -125,20 +140,18 @@ class ShadowTestForm(CandidateForm):
     ) -> None:
         super().__init__(*args, pools=pools, **kwargs)
         original, candidate = self.fields["original"], self.fields["candidate"]
-        original.label = "Runs of"
-        original.help_text = "Callers go on getting the answers of this tier."
-        candidate.help_text = (
-            "Answers the same requests in the background; no caller notices. "
-            f"{PROMOTABLE}"
-        )
-        self.fields["max_cost"].help_text = (
+        original.label = _("Runs of")
+        original.help_text = _("Callers go on getting the answers of this tier.")
+        aside = _("Answers the same requests in the background; no caller notices.")
+        candidate.help_text = f"{aside} {PROMOTABLE}"
+        self.fields["max_cost"].help_text = _(
             "No run of the candidate begins that could exceed it. Every worker needs a "
             "price."
         )
         for name, known in (("member", members), ("key", keys)):
             self.offer(name, [ANY, *((str(each), label) for each, label in known)])
         graders = [(name, name) for name in worker_names(pools)]
-        self.offer("grader", [("", "None"), *graders])
+        self.offer("grader", [("", _("None")), *graders])
 
     def values(self) -> dict[str, Any]:
         """Return the settings of the test."""

@@ -8,15 +8,14 @@ from django import forms
 from django.http import QueryDict
 
 from apps.pools.selectors import pool_list, worker_list
-from apps.web.languages import EnglishForm
 
 
-class SubtasksForm(EnglishForm):
+class SubtasksForm(forms.Form):
     """A pool, and filters of its runs and steps; what makes no sense is ignored."""
 
     pool = forms.ChoiceField(required=False)
     family = forms.CharField(required=False, max_length=60)
-    worker = forms.ChoiceField(required=False, label="Worker of the step")
+    worker = forms.ChoiceField(required=False)
 
     def __init__(self, team_id: UUID, data: QueryDict) -> None:
         super().__init__(data)

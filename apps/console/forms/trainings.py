@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms.base import ConsoleForm
 from apps.console.forms.nested_forms import dollars, whole_number
@@ -31,48 +32,60 @@ class TrainingForm(ConsoleForm):
     error_names: ClassVar[dict[str, str]] = {"max_cost_micros": "max_cost_usd"}
 
     suite = forms.ChoiceField(
-        help_text="Its training tasks are explored, its held-out tasks are kept for "
-        "the comparison."
+        label=_("Suite"),
+        help_text=_(
+            "Its training tasks are explored; its held-out tasks are kept for "
+            "the comparison."
+        ),
     )
     explore_runs = whole_number(
-        "Runs of plans by chance",
+        _("Runs of random plans"),
         required=True,
-        hint="Each takes some 2.5 calls. With fewer than 500 runs in all, a planner "
-        "seldom beats a simple rule.",
+        hint=_(
+            "Each takes about 2.5 calls. With fewer than 500 runs in all, a planner "
+            "seldom beats a simple rule."
+        ),
     )
     near_best_runs = whole_number(
-        "Runs of plans near the best",
+        _("Runs of near-best plans"),
         required=True,
-        hint="They find out whether the first fit is right about its own plans.",
+        hint=_("They show whether the first fit is right about its own plans."),
     )
-    held_out_tasks = whole_number("Tasks of the comparison", required=True)
+    held_out_tasks = whole_number(_("Tasks in the comparison"), required=True)
     max_cost_usd = dollars(
-        "Cost limit, US dollars", hint="Of all runs together. Empty: no limit."
+        _("Cost limit (US dollars)"), hint=_("For all runs together. Empty: no limit.")
     )
     tiers = forms.MultipleChoiceField(
-        label="Let it plan at once, if it is better",
+        label=_("Let it plan at once if it is better"),
         required=False,
         choices=TierName.choices,
         widget=forms.CheckboxSelectMultiple,
-        help_text="Better: by the margin, than all others on the held-out tasks.",
+        help_text=_("It must beat all others by the margin, on the held-out tasks."),
     )
     embeddings = forms.ChoiceField(
+        label=_("Embeddings"),
         required=False,
-        help_text="Whose vectors tell kinds of prompts apart. All logged prompts are "
-        "sent to it, and later the prompt of each request, before its plan.",
+        help_text=_(
+            "Whose vectors tell kinds of prompts apart. All logged prompts are "
+            "sent to it, and later the prompt of each request, before its plan."
+        ),
     )
     margin_percent = forms.IntegerField(
-        label="Margin, in points of a hundred", min_value=0, max_value=50
+        label=_("Margin in percentage points"), min_value=0, max_value=50
     )
     cost_weight_percent = forms.IntegerField(
-        label="Worth of cost, %",
+        label=_("Worth of cost, %"),
         min_value=0,
         max_value=100,
-        help_text="The success, in points of a hundred, that one answer of the "
-        "dearest worker has to be worth. 0: cost does not matter.",
+        help_text=_(
+            "The success, in percentage points, that one answer of the most "
+            "expensive worker has to be worth. 0: cost does not matter."
+        ),
     )
-    parallel_runs = whole_number("Runs at the same time", required=True)
-    seed = forms.IntegerField(min_value=0, help_text="Draws tasks and plans.")
+    parallel_runs = whole_number(_("Runs at the same time"), required=True)
+    seed = forms.IntegerField(
+        label=_("Seed"), min_value=0, help_text=_("Draws tasks and plans.")
+    )
 
     def __init__(
         self,
@@ -88,7 +101,7 @@ class TrainingForm(ConsoleForm):
             del self.fields["embeddings"]
         elif "embeddings" in self.fields:
             named = [(name, name) for name in embedders]
-            self._choices("embeddings", [("", "None: parts of words"), *named])
+            self._choices("embeddings", [("", _("None: parts of words")), *named])
         self._choices("suite", [(str(each.id), each.name) for each in suites])
         self._choices("tiers", [(n, TierName(n).label) for n in tiers])
         for name, value in DEFAULTS.values().items():
@@ -111,7 +124,7 @@ class TrainingForm(ConsoleForm):
         """Refuse what is no amount."""
         most: str = self.cleaned_data["max_cost_usd"]
         if most and micros_of_usd(most) is None:
-            raise forms.ValidationError("Write an amount, such as 0.50.")
+            raise forms.ValidationError(_("Write an amount, such as 0.50."))
         return most
 
     def _choices(self, name: str, choices: Sequence[tuple[str, Any]]) -> None:
@@ -128,14 +141,14 @@ class ProbeForm(TrainingForm):
 
     embeddings = None  # type: ignore[assignment]
     explore_runs = whole_number(
-        "Probes of its roles",
+        _("Probes of its roles"),
         required=True,
-        hint="It answers alone, with a plan in sight, checks and plans, in turn.",
+        hint=_("It answers alone, with a plan in sight, checks and plans, in turn."),
     )
     near_best_runs = whole_number(
-        "Runs of plans with it",
+        _("Runs of plans with it"),
         required=True,
-        hint="What looks promising is tried again, after a first fit.",
+        hint=_("What looks promising is tried again, after a first fit."),
     )
 
     def __init__(self, *args: Any, newcomer: str, **kwargs: Any) -> None:
@@ -153,7 +166,9 @@ class ProbeForm(TrainingForm):
 class SiteDefaultForm(TrainingForm):
     """The comparison of the site's default: nothing is explored for it."""
 
-    suite = forms.ChoiceField(help_text="Its held-out tasks are for the comparison.")
+    suite = forms.ChoiceField(
+        label=_("Suite"), help_text=_("Its held-out tasks are for the comparison.")
+    )
     explore_runs = near_best_runs = embeddings = None  # type: ignore[assignment]
 
     def values(self) -> Mapping[str, Any]:
@@ -161,18 +176,38 @@ class SiteDefaultForm(TrainingForm):
         return {**super().values(), "from_profiles": True}
 
 
-class PlannerUseForm(ConsoleForm):
-    """Which tiers a version is to plan, and why if the gate speaks against it."""
+class VersionUseForm(ConsoleForm):
+    """Puts a version to use; a reason is needed if the gate speaks against it."""
+
+    field_order = ("tiers", "tier", "reason")
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=500,
+        error_messages={"required": _("Say why it is to be used all the same.")},
+    )
+
+    def __init__(
+        self, *args: Any, gate: Mapping[str, Any] | None, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        reason = self.fields["reason"]
+        if gate is None:
+            reason.help_text = _("The version was not measured: why is it to be used?")
+        elif not gate["is_better"]:
+            reason.help_text = _(
+                "The version is not better by the margin: why is it to be used?"
+            )
+        else:
+            reason.required = False
+
+
+class PlannerUseForm(VersionUseForm):
+    """Which tiers a version is to plan."""
 
     tiers = forms.MultipleChoiceField(
-        label="Tiers that plan with it",
+        label=_("Tiers that are to plan with it"),
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Choose at least one tier."},
-    )
-    reason = forms.CharField(
-        required=False,
-        max_length=500,
-        help_text="Needed if it was not measured, or is not better by the margin.",
+        error_messages={"required": _("Choose at least one tier.")},
     )
 
     def __init__(self, *args: Any, tiers: Sequence[str], **kwargs: Any) -> None:

@@ -10,7 +10,6 @@ from datetime import date, datetime, timedelta
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from apps.console.budget_rows import BudgetRow
 from apps.console.insight_charts import DayChart, DayScale, bar_chart
@@ -21,11 +20,11 @@ from apps.console.insight_rows import (
     percent,
     query_charts,
 )
+from apps.console.pool_pages.health_words import state_word
 from apps.console.pool_rows import WorkerRow
 from apps.engine.usage import Cost
 from apps.insights.selectors import query_report
 from apps.insights.types import Inquiry, QueryFigures
-from apps.pools.types import HealthState
 from apps.runs.models import RunState
 from apps.runs.selectors import usage_by
 from apps.runs.types import UsageRow
@@ -34,14 +33,6 @@ from apps.web import formats
 DAYS = 14
 """Days in the charts, today included."""
 BUDGETS_SHOWN = 4
-HEALTH_WORDS = {
-    HealthState.UNTESTED: gettext_noop("Untested"),
-    HealthState.HEALTHY: gettext_noop("Healthy"),
-    HealthState.DEGRADED: gettext_noop("Degraded"),
-    HealthState.FAILING: gettext_noop("Failing"),
-    HealthState.RESTING: gettext_noop("Resting"),
-    HealthState.DISABLED: gettext_noop("Disabled"),
-}
 SHOWN_CHARTS = ("latency",)
 """Of the charts of insights."""
 
@@ -110,7 +101,7 @@ def _of_today(today: Inquiry, row: QueryFigures | None) -> list[Figure]:
             insights,
         ),
         Figure(
-            _("Latency today, 95 %"),
+            _("Latency today, 95th percentile"),
             formats.duration(latency.p95 if latency else None),
             insights,
         ),
@@ -142,7 +133,7 @@ def health_counts(workers: Iterable[WorkerRow]) -> list[tuple[str, str, int]]:
     Each is a value of `HealthState`, its word and the number.
     """
     counted = Counter(row.health.state for row in workers).most_common()
-    return [(str(state), _(HEALTH_WORDS[state]), number) for state, number in counted]
+    return [(str(state), state_word(state), number) for state, number in counted]
 
 
 def _sum(rows: Sequence[UsageRow]) -> Cost:

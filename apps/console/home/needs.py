@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.urls import reverse
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext, ngettext
 
 from apps.alerts.models import Alert
 from apps.alerts.types import AlertKind
@@ -43,6 +43,8 @@ class TeamNeed:
     """True: something does not work. False: something waits."""
     told_by: AlertKind | None = None
     """The kind of alerts that say the same."""
+    is_counted: bool = True
+    """False: the number, 0 or 1, only tells whether it is so."""
 
     @property
     def is_more(self) -> bool:
@@ -81,7 +83,8 @@ def is_failing(row: ConductorRow) -> bool:
 
 def _alerts(state: TeamState) -> Iterable[TeamNeed]:
     url = f"{reverse('console:alert_list')}?state=waiting"
-    yield TeamNeed(_("Open alerts"), _count(state.alerts), url, True)
+    number = _count(state.alerts)
+    yield TeamNeed(ngettext("open alert", "open alerts", number), number, url, True)
 
 
 def _broken(state: TeamState) -> Iterable[TeamNeed]:
@@ -92,22 +95,46 @@ def _broken(state: TeamState) -> Iterable[TeamNeed]:
     unreadable = sum(not each.is_readable for each in policies_in_force(team_id))
     stopped = int(suspension_of(team_id) is not None)
     no_pool = int(not pool_list(team_id).exists())
-    yield TeamNeed(_("All runs are stopped"), stopped, reverse("console:team"), True)
-    yield TeamNeed(_("Policies that cannot be read"), unreadable, policy, True)
+    conductors = sum(map(is_failing, state.conductors))
     yield TeamNeed(
-        _("Failing workers"),
+        gettext("All runs are stopped"),
+        stopped,
+        reverse("console:team"),
+        is_bad=True,
+        is_counted=False,
+    )
+    yield TeamNeed(
+        ngettext(
+            "policy that cannot be read", "policies that cannot be read", unreadable
+        ),
+        unreadable,
+        policy,
+        is_bad=True,
+    )
+    yield TeamNeed(
+        ngettext("failing worker", "failing workers", failing),
         failing,
         f"{workers}?health={HealthState.FAILING}",
         is_bad=True,
         told_by=AlertKind.WORKER,
     )
     yield TeamNeed(
-        _("Conductors that failed their last test"),
-        sum(map(is_failing, state.conductors)),
+        ngettext(
+            "conductor that failed its last test",
+            "conductors that failed their last test",
+            conductors,
+        ),
+        conductors,
         reverse("console:conductor_list"),
-        True,
+        is_bad=True,
     )
-    yield TeamNeed(_("No pool yet, so nothing runs"), no_pool, pools, True)
+    yield TeamNeed(
+        gettext("No pool yet, so nothing runs"),
+        no_pool,
+        pools,
+        is_bad=True,
+        is_counted=False,
+    )
 
 
 def _waiting(state: TeamState) -> Iterable[TeamNeed]:
@@ -117,25 +144,32 @@ def _waiting(state: TeamState) -> Iterable[TeamNeed]:
     since = datetime.combine(span.first, time(), UTC)
     filters = RunFilters(flag=RunFlag.UNPLANNED, since=since)
     near = sum(row.level != "fine" for row in state.budgets)
+    plans = _count(approvals_waiting(state.team_id))
+    reviews = _count(review_items(state.team_id))
+    unplanned = _count(run_list(team_id=state.team_id, filters=filters))
     yield TeamNeed(
-        _("Plans that wait for approval"),
-        _count(approvals_waiting(state.team_id)),
+        ngettext("plan waiting for approval", "plans waiting for approval", plans),
+        plans,
         reverse("playground:approval_list"),
     )
     yield TeamNeed(
-        _("Runs that wait for review"),
-        _count(review_items(state.team_id)),
+        ngettext("run waiting for review", "runs waiting for review", reviews),
+        reviews,
         reverse("playground:review_list"),
     )
     yield TeamNeed(
-        _("Runs answered without a plan in the last %(days)d days")
+        ngettext(
+            "run answered without a plan in the last %(days)d days",
+            "runs answered without a plan in the last %(days)d days",
+            unplanned,
+        )
         % {"days": LOOKBACK_DAYS},
-        _count(run_list(team_id=state.team_id, filters=filters)),
+        unplanned,
         runs_address(flag=RunFlag.UNPLANNED, period=span.text),
         told_by=AlertKind.PLANS,
     )
     yield TeamNeed(
-        _("Budgets used up, or nearly"),
+        ngettext("budget used up, or nearly so", "budgets used up, or nearly so", near),
         near,
         reverse("console:budget_list"),
         told_by=AlertKind.BUDGET,

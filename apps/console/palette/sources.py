@@ -45,6 +45,7 @@ OWN_PAGES = (
     (_("Sessions"), "usersessions_list", "sign out browsers devices"),
     (_("Documentation"), "docs", "help manual"),
     (_("API reference"), "rest:docs", "rest openapi help"),
+    (_("Status of the site"), "console:status", "health database redis checkpoint"),
 )
 
 

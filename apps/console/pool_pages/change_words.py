@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from pydantic import BaseModel
 
 from apps.console.ability_words import ABILITY_WORDS
@@ -25,67 +27,81 @@ from apps.pools.models import PoolVersion, TierName
 from apps.pools.selectors import pool_version_changes
 from apps.pools.types import Change
 
-LABELS = {
-    **{name: str(field.label) for name, field in WorkerForm.base_fields.items()},
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise as StrOrPromise
+
+LABELS: Mapping[str, StrOrPromise] = {
+    **{name: field.label or name for name, field in WorkerForm.base_fields.items()},
     **{name: words.label for name, words in ABILITY_WORDS.items()},
-    "name": "Name",
-    "is_default": "Default pool",
-    "fallback": "Fallback",
-    "retries_refusals": "Ask another worker after a refusal",
-    "base_url": "Address",
-    "protocol": "Protocol",
-    "model": "Model",
-    "max_tokens_field": "Name of the output limit",
-    "timeouts": "Timeout",
-    "connect_s": "connect, seconds",
-    "first_byte_s": "first byte, seconds",
-    "first_token_s": "first token, seconds",  # nosec B105
-    "idle_s": "silence in between, seconds",
-    "total_s": "the whole answer, seconds",
-    "kind": "What it makes",
-    "description": "What it is good at",
-    "max_output_tokens": "Longest answer, tokens",
-    "extra_params": "Parameters it takes from requests",
-    "reasoning_effort": "Reasoning effort",
-    "thinking_budget_tokens": "Thinking budget, tokens",
-    "extra_body": "Extra body",
-    "tags": "Tags",
-    "is_enabled": "Enabled",
-    "may_substitute": "Can substitute",
-    "prices": "Price from",
-    "input_usd": "input, US dollars per million tokens",
-    "output_usd": "output, US dollars per million tokens",
-    "cached_input_usd": "cached input, US dollars per million tokens",
-    "credential": "Key",
-    "host": "host",
-    "set_at": "stored anew",
-    "mode": "How it writes plans",
-    "prompt_style": "Prompt",
-    "shows_descriptions": "Shown what workers are good at",
-    "shows_measurements": "Shown what was measured of workers",
-    "uses_prefill": "Begins its reasoning",
-    "temperature": "Temperature",
-    "light_planner": "Light planner",
-    "version": "version",
-    "digest": "content",
-    "measured": "Measured",
-    "planner": "Who plans",
-    "cost_weight_percent": "Worth of cost, %",
-    "max_steps": "Steps",
-    "max_rounds": "Rounds of planning",
-    "max_parallel": "Calls at a time",
-    "max_calls": "Calls in all, with retries",
-    "max_tokens": "Tokens in all",
-    "max_cost_usd": "Cost, US dollars",
-    "wall_time_s": "Time, seconds",
-    "delivery": "Answers go out",
-    "is_hedged": "Ask a second worker when the first is slow",
-    "allows_delegation": "Let a plan leave the rest to a worker",
+    "name": _("Name"),
+    "is_default": _("Default pool"),
+    "fallback": _("Fallback"),
+    "retries_refusals": _("Ask another worker after a refusal"),
+    "base_url": _("Address"),
+    "protocol": _("Protocol"),
+    "model": _("Model"),
+    "max_tokens_field": _("Name of the output limit"),
+    "timeouts": _("Timeout"),
+    "connect_s": _("connect, seconds"),
+    "first_byte_s": _("first byte, seconds"),
+    "first_token_s": _("first token, seconds"),  # nosec B105
+    "idle_s": _("silence in between, seconds"),
+    "total_s": _("the whole answer, seconds"),
+    "kind": _("What it makes"),
+    "description": _("What it is good at"),
+    "max_output_tokens": _("Longest answer, tokens"),
+    "extra_params": _("Parameters it takes from requests"),
+    "reasoning_effort": _("Reasoning effort"),
+    "thinking_budget_tokens": _("Thinking budget, tokens"),
+    "extra_body": _("Extra body"),
+    "tags": _("Tags"),
+    "is_enabled": _("Enabled"),
+    "may_substitute": _("Can substitute"),
+    "prices": _("Price from"),
+    "input_usd": _("input, US dollars per million tokens"),
+    "output_usd": _("output, US dollars per million tokens"),
+    "cached_input_usd": _("cached input, US dollars per million tokens"),
+    "credential": _("Key"),
+    "host": _("host"),
+    "set_at": _("stored anew"),
+    "mode": _("How it writes plans"),
+    "prompt_style": _("Prompt"),
+    "shows_descriptions": _("Shown what workers are good at"),
+    "shows_measurements": _("Shown what was measured of workers"),
+    "uses_prefill": _("Begins its reasoning"),
+    "temperature": _("Temperature"),
+    "light_planner": _("Light planner"),
+    "version": _("version"),
+    "digest": _("content"),
+    "measured": _("Measured"),
+    "planner": _("Who plans"),
+    "cost_weight_percent": _("Worth of cost, %"),
+    "max_steps": _("Steps"),
+    "max_rounds": _("Rounds of planning"),
+    "max_parallel": _("Calls at a time"),
+    "max_calls": _("Calls in all, with retries"),
+    "max_tokens": _("Tokens in all"),
+    "max_cost_usd": _("Cost limit (US dollars)"),
+    "wall_time_s": _("Time, seconds"),
+    "delivery": _("Delivery of answers"),
+    "is_hedged": _("Ask a second worker when the first is slow"),
+    "allows_delegation": _("Let a plan leave the rest to a worker"),
 }
 _ATTRIBUTES: Mapping[str, Sequence[type[BaseModel]]] = {
     "workers": (WorkerAttributes, EndpointAttributes),
     "conductor": (ConductorAttributes, EndpointAttributes),
     "tiers": (TierDocument,),
+}
+_WHOLE = {
+    "workers": (_("Worker %(name)s added"), _("Worker %(name)s removed")),
+    "tiers": (_("Tier %(name)s added"), _("Tier %(name)s removed")),
+    "conductor": (_("The conductor added"), _("The conductor removed")),
+}
+"""What came and what went whole, by where it is in a version."""
+_FIELDS = {
+    "workers": _("Worker %(name)s: %(field)s"),
+    "conductor": _("Conductor: %(field)s"),
+    "tiers": _("%(name)s tier: %(field)s"),
 }
 _EMPTY: tuple[Any, ...] = (None, False, "", [], {})
 
@@ -126,15 +142,15 @@ def change_lines(older: PoolVersion, newer: PoolVersion) -> list[ChangeLine]:
 
 def _whole(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ChangeLine]:
     """Yield what came and went whole, and another order of workers."""
-    for kind, word in (("workers", "Worker "), ("tiers", "Tier "), ("conductor", "")):
+    for kind, (added, removed) in _WHOLE.items():
         old, new = _names(kind, before), _names(kind, after)
-        for names, what in ((new - old, "added"), (old - new, "removed")):
+        for names, text in ((new - old, added), (old - new, removed)):
             for name in sorted(names):
-                yield ChangeLine(f"{word or 'The '}{name} {what}", None, None)
+                yield ChangeLine(text % {"name": name}, None, None)
     orders = [[each["name"] for each in doc["workers"]] for doc in (before, after)]
     ids = [[each["id"] for each in doc["workers"]] for doc in (before, after)]
     if ids[0] != ids[1] and sorted(ids[0]) == sorted(ids[1]):
-        yield ChangeLine("Order of workers", *orders)
+        yield ChangeLine(gettext("Order of workers"), *orders)
 
 
 def _names(kind: str, document: Mapping[str, Any]) -> set[str]:
@@ -159,15 +175,16 @@ def _part(path: str, names: Mapping[str, set[str]]) -> _Part:
 
 
 def _label(part: _Part) -> str:
-    words = [LABELS.get(each, each.replace("_", " ")) for each in part.field]
-    field = " ".join([words[0], *words[1:]])
+    field = " ".join(
+        str(LABELS.get(each, each.replace("_", " "))) for each in part.field
+    )
     match part.kind:
         case "workers":
-            return f"Worker {part.name}: {field}"
+            return _FIELDS["workers"] % {"name": part.name, "field": field}
         case "conductor":
-            return f"Conductor: {field}"
+            return _FIELDS["conductor"] % {"field": field}
         case "tiers":
-            return f"{part.name.capitalize()} tier: {field}"
+            return _FIELDS["tiers"] % {"name": part.name.capitalize(), "field": field}
         case _:
             return field[:1].upper() + field[1:]
 

@@ -8,17 +8,20 @@ from decimal import Decimal
 from typing import Any
 
 from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
+from apps.console.pool_pages.health_words import state_word
 from apps.console.pool_rows import WorkerRow
 from apps.pools.selectors import worker_values
 from apps.pools.types import HealthState
 
 COLUMNS = {
-    "name": "Worker",
-    "health": "Health",
-    "latency": "Answers in",
-    "price": "Price per million tokens",
-    "context": "Context",
+    "name": gettext_noop("Worker"),
+    "health": gettext_noop("Health"),
+    "latency": gettext_noop("Answers in"),
+    "price": gettext_noop("Price per million tokens"),
+    "context": gettext_noop("Context"),
 }
 NUMBERS = frozenset({"latency", "context"})
 """Columns of numbers."""
@@ -53,6 +56,11 @@ class WorkerTable:
     health: str
     """The state that is shown; empty: all."""
 
+    @property
+    def health_word(self) -> str:
+        """Return the word for that state."""
+        return state_word(HealthState(self.health)).lower()
+
 
 def worker_table(rows: Sequence[WorkerRow], asked: QueryDict) -> WorkerTable:
     """Return the table that an address asks for; what makes no sense is ignored."""
@@ -77,7 +85,7 @@ def _head(name: str, column: str, is_reversed: bool, health: str) -> ColumnHead:
         query["health"] = health
     direction = "descending" if is_reversed else "ascending"
     return ColumnHead(
-        COLUMNS[name],
+        _(COLUMNS[name]),
         query.urlencode(),
         direction if name == column else "",
         name in NUMBERS,

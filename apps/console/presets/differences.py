@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from apps.core.money import usd_text
 from apps.presets.inputs import PresetContent, PresetSettings
 from apps.web.formats import duration
@@ -46,9 +48,9 @@ class VersionDifference:
 def changed_parts(before: PresetContent, after: PresetContent) -> str:
     """Return the names of what a version changed of the one before it, as one text."""
     named = {
-        "prompt": before.prompt != after.prompt,
-        "system prompt": before.system != after.system,
-        "settings": before.settings != after.settings,
+        _("prompt"): before.prompt != after.prompt,
+        _("system prompt"): before.system != after.system,
+        _("settings"): before.settings != after.settings,
     }
     return ", ".join(name for name, is_changed in named.items() if is_changed)
 
@@ -58,11 +60,12 @@ def version_difference(
 ) -> VersionDifference:
     """Return what a version changed of the one before it."""
     olds, news = setting_words(before.settings), setting_words(after.settings)
+    unset = _("not set")
     return VersionDifference(
         text_pieces(before.prompt, after.prompt),
         text_pieces(before.system, after.system),
         [
-            SettingChange(name, olds.get(name, "not set"), news.get(name, "not set"))
+            SettingChange(name, olds.get(name, unset), news.get(name, unset))
             for name in {**olds, **news}
             if olds.get(name) != news.get(name)
         ],
@@ -71,17 +74,18 @@ def version_difference(
 
 def setting_words(settings: PresetSettings) -> dict[str, str]:
     """Return the settings that are set, by what pages call them."""
+    temperature = _("Temperature")
     cost, time_s = settings.max_cost_micros, settings.max_time_s
     named = {
-        "Model": settings.model or None,
-        "Temperature": settings.temperature and f"{settings.temperature:g}",
-        "Max steps": settings.max_steps,
-        "Cost limit": None if cost is None else f"${usd_text(cost)}",
-        "Time limit": None if time_s is None else duration(time_s * 1_000),
-        "Data class": settings.data_class,
+        _("Model"): settings.model or None,
+        temperature: settings.temperature and f"{settings.temperature:g}",
+        _("Max steps"): settings.max_steps,
+        _("Cost limit"): None if cost is None else f"${usd_text(cost)}",
+        _("Time limit"): None if time_s is None else duration(time_s * 1_000),
+        _("Data class"): settings.data_class and _(settings.data_class),
     }
     if settings.temperature == 0:
-        named["Temperature"] = "0"
+        named[temperature] = "0"
     return {name: str(value) for name, value in named.items() if value is not None}
 
 

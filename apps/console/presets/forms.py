@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
 
+from apps.console.forms.keys import DATA_CLASS_LABELS
 from apps.console.forms.nested_forms import PathForm
 from apps.console.forms.numbers import dollars
 from apps.console.presets.model_names import model_groups, model_sent
-from apps.core.data_classes import DATA_CLASSES
 from apps.core.money import MICROS
 from apps.engine.limits import MAX_TIME_S
 from apps.presets.inputs import (
@@ -22,10 +23,13 @@ from apps.presets.inputs import (
 )
 from apps.presets.models import DESCRIPTION_LENGTH, PRESET_NAME_LENGTH
 
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise as StrOrPromise
+
 SETTINGS = "settings."
 MODEL, COST = f"{SETTINGS}model", f"{SETTINGS}max_cost_micros"
-AS_TIER = {"placeholder": "as the tier"}
-TEMPLATE_HELP = (
+AS_TIER = {"placeholder": _("as the tier")}
+TEMPLATE_HELP = _(
     "Write {{name}} for a variable, or {{name|default}} if it may stay as it is. "
     "\\{{ stands for two braces."
 )
@@ -35,26 +39,27 @@ class PresetForm(PathForm):
     """A new preset, or changes of one."""
 
     not_values: ClassVar[tuple[str, ...]] = (COST,)
-    name = forms.CharField(max_length=PRESET_NAME_LENGTH)
+    name = forms.CharField(label=_("Name"), max_length=PRESET_NAME_LENGTH)
     description = forms.CharField(
+        label=_("Description"),
         max_length=DESCRIPTION_LENGTH,
         required=False,
         widget=forms.TextInput(),
-        help_text="What it is good for; shown in lists.",
+        help_text=_("What it is good for; shown in lists."),
     )
     prompt = forms.CharField(
-        label="Prompt",
+        label=_("Prompt"),
         strip=False,
         widget=forms.Textarea(attrs={"rows": 8, "dir": "auto"}),
         help_text=TEMPLATE_HELP,
     )
     system = forms.CharField(
-        label="System prompt",
+        label=_("System prompt"),
         strip=False,
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "dir": "auto"}),
     )
-    is_shared = forms.BooleanField(label="Share with the whole team", required=False)
+    is_shared = forms.BooleanField(label=_("Share with the whole team"), required=False)
 
     def __init__(
         self, *args: Any, team_id: uuid.UUID, is_new: bool = True, **kwargs: Any
@@ -62,7 +67,7 @@ class PresetForm(PathForm):
         super().__init__(*args, **kwargs)
         given = self.initial.get(MODEL, "")
         model = forms.ChoiceField(
-            label="Model",
+            label=_("Model"),
             choices=_flat_blank(model_groups(team_id, given)),
             required=False,
         )
@@ -126,27 +131,32 @@ def initial_sent(team_id: uuid.UUID, sent: QueryDict) -> dict[str, Any]:
 
 
 def _setting_fields() -> dict[str, forms.Field]:
-    names = [("", "Not stated"), *((name, name.capitalize()) for name in DATA_CLASSES)]
-    cost = dollars("Cost limit ($)", required=False)
+    names = [
+        ("", _("Not stated")),
+        *DATA_CLASS_LABELS.items(),
+    ]
+    cost = dollars(_("Cost limit (US dollars)"), required=False)
     cost.widget.attrs |= AS_TIER
     return {
         f"{SETTINGS}temperature": forms.FloatField(
             required=False,
-            label="Temperature",
+            label=_("Temperature"),
             min_value=0,
             max_value=MAX_TEMPERATURE,
-            widget=forms.NumberInput({"step": "any", "placeholder": "model default"}),
+            widget=forms.NumberInput(
+                {"step": "any", "placeholder": _("model default")}
+            ),
         ),
-        f"{SETTINGS}max_steps": _whole("Max steps", MOST_STEPS),
+        f"{SETTINGS}max_steps": _whole(_("Max steps"), MOST_STEPS),
         COST: cost,
-        f"{SETTINGS}max_time_s": _whole("Time limit (seconds)", MAX_TIME_S),
+        f"{SETTINGS}max_time_s": _whole(_("Time limit (seconds)"), MAX_TIME_S),
         f"{SETTINGS}data_class": forms.ChoiceField(
-            label="Data class", choices=names, required=False
+            label=_("Data class"), choices=names, required=False
         ),
     }
 
 
-def _whole(label: str, most: int) -> forms.IntegerField:
+def _whole(label: StrOrPromise, most: int) -> forms.IntegerField:
     widget = forms.NumberInput(dict(AS_TIER))
     return forms.IntegerField(
         label=label, required=False, min_value=1, max_value=most, widget=widget

@@ -5,13 +5,15 @@ from __future__ import annotations
 import uuid
 
 from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from apps.pools.models import Pool, WorkerKind
 from apps.pools.selectors import pool_list
 from apps.runs.planning.model_resolver import direct_model
 
 Choice = tuple[str, str]
-CHOSEN_LATER = "Chosen with each prompt"
+CHOSEN_LATER = gettext_noop("Chosen with each prompt")
 
 
 def model_groups(
@@ -24,12 +26,12 @@ def model_groups(
     pools = pool_list(team_id).prefetch_related("tiers", "places__worker")
     ordered = sorted(pools, key=lambda pool: not pool.is_default)
     groups = [(pool.name, [*_tiers(pool), *_workers(pool)]) for pool in ordered]
-    known = {model for _, choices in groups for model, _ in choices}
+    known = {model for _pool, choices in groups for model, _ in choices}
     others = [(present, present)] if present and present not in known else []
     return [
-        ("", [("", CHOSEN_LATER)]),
+        ("", [("", _(CHOSEN_LATER))]),
         *groups,
-        *([("Not offered any more", others)] if others else []),
+        *([(_("Not offered any more"), others)] if others else []),
     ]
 
 
@@ -44,13 +46,19 @@ def model_sent(team_id: uuid.UUID, sent: QueryDict) -> str:
 
 def _tiers(pool: Pool) -> list[Choice]:
     names = [tier.name for tier in pool.tiers.all()]
-    return [(_tier_model(pool, name), f"{name.capitalize()} tier") for name in names]
+    return [
+        (_tier_model(pool, name), _("%(name)s tier") % {"name": name.capitalize()})
+        for name in names
+    ]
 
 
 def _workers(pool: Pool) -> list[Choice]:
     of = None if pool.is_default else pool.name
     return [
-        (direct_model(worker.name, of), f"{worker.name}, without a plan")
+        (
+            direct_model(worker.name, of),
+            _("%(name)s, without a plan") % {"name": worker.name},
+        )
         for worker in pool.enabled_workers
         if worker.kind == WorkerKind.CHAT
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import orjson
 
@@ -13,10 +14,13 @@ from apps.console.presets.differences import (
     setting_words,
 )
 from apps.presets.models import Preset, PresetVersion
-from apps.presets.selectors import content_of, description_of, may_change_preset
+from apps.presets.selectors import (
+    content_of,
+    description_of,
+    may_change_preset,
+    preset_version_list,
+)
 from apps.presets.templates import Template, template_read
-
-SHOWN_VERSIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +84,18 @@ def call_sample(text: VersionText) -> str:
     return f'"preset": {orjson.dumps(named, option=orjson.OPT_INDENT_2).decode()}'
 
 
-def version_rows(versions: Sequence[PresetVersion]) -> Iterator[PresetVersionRow]:
-    """Yield versions, the newest first, each with the names of what it changed.
+def version_rows(
+    preset: Preset, versions: Sequence[PresetVersion]
+) -> Iterator[PresetVersionRow]:
+    """Yield successive versions, the newest first, with the names of what each changed.
 
-    The last one given is only compared with, unless it is the first of its preset.
+    Only their texts are opened, and that of the one before them.
     """
-    contents = [content_of(each) for each in versions]
-    for place, version in enumerate(versions):
-        if place + 1 < len(versions):
-            changed = changed_parts(contents[place + 1], contents[place])
+    if not versions:
+        return
+    older = preset_version_list(preset).filter(number__lt=versions[-1].number)
+    contents = [content_of(each) for each in (*versions, *older[:1])]
+    for version, after, before in zip_longest(versions, contents, contents[1:]):
+        if version is not None:
+            changed = None if before is None else changed_parts(before, after)
             yield PresetVersionRow(version, changed)
-        elif version.number == 1:
-            yield PresetVersionRow(version, None)

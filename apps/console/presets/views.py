@@ -13,6 +13,8 @@ from django.core.paginator import Paginator
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from django.views.decorators.http import (
     require_GET,
     require_http_methods,
@@ -24,7 +26,6 @@ from apps.console.layout import change_and_tell, console_page, posted, try_chang
 from apps.console.presets.differences import version_difference
 from apps.console.presets.forms import PresetForm, initial_of, initial_sent
 from apps.console.presets.rows import (
-    SHOWN_VERSIONS,
     call_sample,
     preset_row,
     version_rows,
@@ -57,7 +58,13 @@ from apps.web.team_access import TeamRequest, team_view
 
 TAB = "presets"
 PER_PAGE = 50
-SHOWS = {"": "All", "own": "Mine", "shared": "Shared", "archived": "Archived"}
+VERSIONS_PER_PAGE = 20
+SHOWS = {
+    "": gettext_noop("All"),
+    "own": gettext_noop("Mine"),
+    "shared": gettext_noop("Shared"),
+    "archived": gettext_noop("Archived"),
+}
 """Parts of the list, as the address names them, and their titles."""
 
 
@@ -80,7 +87,7 @@ def preset_list_page(request: TeamRequest) -> HttpResponseBase:
     context = {
         "found": page,
         "rows": [preset_row(principal, each) for each in page],
-        "shows": SHOWS.items(),
+        "shows": [(value, _(label)) for value, label in SHOWS.items()],
         "show": show if show in SHOWS else "",
         "query": query,
         "has_any": bool(query or show) or bool(found.count),
@@ -101,7 +108,9 @@ def preset_new(request: TeamRequest) -> HttpResponseBase:
             lambda: preset_create(principal=request.principal, values=form.values()),
         )
         if made is not None:
-            messages.success(request, f"The preset {made.name} is saved.")
+            messages.success(
+                request, _("The preset %(name)s is saved.") % {"name": made.name}
+            )
             return redirect("console:preset", made.id)
     return _form_page(request, form)
 
@@ -122,14 +131,15 @@ def preset_from_prompt(request: TeamRequest) -> HttpResponseBase:
 def preset_page(request: TeamRequest, preset_id: uuid.UUID) -> HttpResponseBase:
     """Show what a preset says, and its versions."""
     preset = _preset(request, preset_id)
-    versions = list(preset_version_list(preset)[: SHOWN_VERSIONS + 1])
-    text = version_text(versions[0])
+    pages = Paginator(preset_version_list(preset), VERSIONS_PER_PAGE)
+    found = pages.get_page(request.GET.get("page"))
+    text = version_text(access_preset_version(preset))
     context = {
         "row": preset_row(request.principal, preset),
         "text": text,
         "sample": call_sample(text),
-        "versions": list(version_rows(versions)),
-        "shown": SHOWN_VERSIONS,
+        "found": found,
+        "versions": list(version_rows(preset, list(found))),
     }
     return console_page(request, "console/preset.html", context, tab=TAB)
 
@@ -175,9 +185,14 @@ def preset_edit(request: TeamRequest, preset_id: uuid.UUID) -> HttpResponseBase:
             ),
         )
         if saved is not None:
-            what = f"Version {saved.newest} of {saved.name} is saved."
             is_new = saved.newest > preset.newest
-            messages.success(request, what if is_new else f"{saved.name} is saved.")
+            what = (
+                _("Version %(number)s of %(name)s is saved.")
+                if is_new
+                else _("%(name)s is saved.")
+            )
+            about = {"number": saved.newest, "name": saved.name}
+            messages.success(request, what % about)
             return redirect("console:preset", preset.id)
         preset.refresh_from_db(fields=["newest"])
         if form.cleaned_data["version"] not in (None, preset.newest):
@@ -191,7 +206,11 @@ def preset_edit(request: TeamRequest, preset_id: uuid.UUID) -> HttpResponseBase:
 def preset_share(request: TeamRequest, preset_id: uuid.UUID) -> HttpResponseBase:
     """Share a preset with the team, or stop sharing it."""
     is_shared = request.POST.get("share") == "yes"
-    done = "is shared with the team" if is_shared else "is no longer shared"
+    done = (
+        _("%(name)s is shared with the team.")
+        if is_shared
+        else _("%(name)s is no longer shared.")
+    )
     return _changed(request, preset_id, {"is_shared": is_shared}, done)
 
 
@@ -200,7 +219,11 @@ def preset_share(request: TeamRequest, preset_id: uuid.UUID) -> HttpResponseBase
 def preset_archive(request: TeamRequest, preset_id: uuid.UUID) -> HttpResponseBase:
     """Archive a preset, or take it out of the archive."""
     is_archived = request.POST.get("archive") == "yes"
-    done = "is archived; no run can use it" if is_archived else "can be used again"
+    done = (
+        _("%(name)s is archived; no run can use it.")
+        if is_archived
+        else _("%(name)s can be used again.")
+    )
     return _changed(request, preset_id, {"is_archived": is_archived}, done)
 
 
@@ -211,7 +234,10 @@ def preset_copy_view(request: TeamRequest, preset_id: uuid.UUID) -> HttpResponse
     request.principal.require(RUN)
     preset = _preset(request, preset_id)
     copied = preset_copy(principal=request.principal, preset=preset)
-    messages.success(request, f"{copied.name} is yours now. Change what you like.")
+    messages.success(
+        request,
+        _("%(name)s is yours now. Change what you like.") % {"name": copied.name},
+    )
     return redirect("console:preset_edit", copied.id)
 
 
@@ -227,7 +253,8 @@ def preset_restore_view(
         lambda: preset_restore(
             principal=request.principal, preset=preset, number=number
         ),
-        f"Version {number} is restored, as version {preset.newest + 1}.",
+        _("Version %(old)s is restored, as version %(new)s.")
+        % {"old": number, "new": preset.newest + 1},
         reverse("console:preset", args=[preset.id]),
     )
 
@@ -241,18 +268,20 @@ def preset_remove(request: TeamRequest, preset_id: uuid.UUID) -> HttpResponseBas
         return change_and_tell(
             request,
             lambda: preset_delete(principal=request.principal, preset=preset),
-            f"The preset {preset.name} is deleted.",
+            _("The preset %(name)s is deleted.") % {"name": preset.name},
             "console:preset_list",
         )
     context = {
-        "title": f"Delete the preset {preset.name}?",
+        "title": _("Delete the preset “%(name)s”?") % {"name": preset.name},
         "points": [
-            "Its texts and all versions are erased for good. Archive it instead to "
-            "keep them.",
-            "Programs that name it get an error.",
-            "Runs that used it stay, with their own prompts.",
+            _(
+                "Its texts and all versions are erased for good. Archive it instead to "
+                "keep them."
+            ),
+            _("Programs that name it get an error."),
+            _("Runs that used it stay, with their own prompts."),
         ],
-        "label": "Delete preset",
+        "label": _("Delete preset"),
         "back": reverse("console:preset", args=[preset.id]),
     }
     return console_page(request, "console/confirm.html", context, tab=TAB)
@@ -299,12 +328,14 @@ def _changed(
     preset = _own(request, preset_id)
     principal, back = request.principal, reverse("console:preset", args=[preset.id])
     if values.get("is_shared") is False and not sees_unshared(principal, preset):
-        done += f". Only its owner, {preset.owner_name}, sees it now"
+        done = _(
+            "%(name)s is no longer shared. Only its owner, %(owner)s, sees it now."
+        )
         back = reverse("console:preset_list")
     return change_and_tell(
         request,
         lambda: preset_update(principal=principal, preset=preset, values=values),
-        f"{preset.name} {done}.",
+        done % {"name": preset.name, "owner": preset.owner_name},
         back,
     )
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from apps.console.forms.models import ProviderForm
 
@@ -36,10 +38,10 @@ class ModelsForm(ProviderForm):
 
     models = AnyOfThem(required=False)
     more_models = forms.CharField(
-        label="Other models",
+        label=gettext_lazy("Other models"),
         required=False,
         max_length=4000,
-        help_text="Names as the provider knows them, one a line.",
+        help_text=gettext_lazy("Names as the provider knows them, one a line."),
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
     )
     planner = forms.CharField(required=False, max_length=200)
@@ -71,10 +73,11 @@ class ModelsForm(ProviderForm):
         values = super().clean()
         count = len(self.marked)
         if not count:
-            self.add_error("models", "Mark at least one model.")
+            self.add_error("models", _("Mark at least one model."))
         elif count > MAX_MODELS:
             self.add_error(
                 "models",
-                f"Mark at most {MAX_MODELS} models at a time; {count} are marked.",
+                _("Mark at most %(most)d models at a time; %(marked)d are marked.")
+                % {"most": MAX_MODELS, "marked": count},
             )
         return values

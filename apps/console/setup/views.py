@@ -13,6 +13,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.models import Permission
@@ -33,6 +34,7 @@ from apps.core.errors import InvalidInput
 from apps.pools.models import Worker
 from apps.pools.selectors import access_worker, credential_list, known_provider_list
 from apps.pools.services import conductor_add, models_add, pool_complete
+from apps.web.languages import way_back
 from apps.web.run_addresses import id_of
 from apps.web.team_access import TeamRequest, team_view
 
@@ -79,7 +81,8 @@ def setup_dismiss(request: TeamRequest) -> HttpResponseBase:
     """Show the checklist of the set-up no more to this member."""
     require(request, Permission.MANAGE_POOLS)
     setup_checklist_dismiss(request.membership)
-    return redirect("playground:index")
+    wanted = request.POST.get("next", reverse("playground:index"))
+    return redirect(way_back(request, wanted))
 
 
 def _list(request: TeamRequest) -> HttpResponse:
@@ -132,7 +135,11 @@ def _choose(request: TeamRequest) -> HttpResponse:
 def _use(request: TeamRequest, found: SetupModels) -> HttpResponse:
     """Put what passed its test to use, and go on to the playground."""
     name = found.pool.name if found.pool else "main"
-    planned = "It plans." if found.plans else "It answers without plans for now."
+    planned = _("It plans.") if found.plans else _("It answers without plans for now.")
+    ready = _("The pool %(name)s is ready. %(planned)s Ask it something.") % {
+        "name": name,
+        "planned": planned,
+    }
     first = reverse("playground:index")
     return change_and_tell(
         request,
@@ -142,7 +149,7 @@ def _use(request: TeamRequest, found: SetupModels) -> HttpResponse:
             conductor=found.conductor if found.plans else None,
             actor=request.actor,
         ),
-        f"The pool {name} is ready. {planned} Ask it something.",
+        ready,
         f"{first}?sample={FIRST_PROMPT}",
     )
 

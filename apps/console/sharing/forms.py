@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from django import forms
+from django.utils.text import capfirst, format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
 from apps.console.forms.base import ConsoleForm
@@ -18,24 +20,28 @@ from apps.sharing.types import LinkFilters, LinkState, SharingStatus
 class SharingForm(ConsoleForm):
     """Whether, for how long and up to which data class a team shares."""
 
-    is_on = forms.BooleanField(label="Allow share links", required=False)
+    is_on = forms.BooleanField(label=_("Allow share links"), required=False)
     max_days = forms.IntegerField(
-        label="Longest time in days",
+        label=_("Longest time in days"),
         min_value=1,
         max_value=LONGEST_DAYS,
-        help_text=f"From 1 to {LONGEST_DAYS}. Links made before keep their time.",
+        help_text=format_lazy(
+            _("From 1 to {most}. Links made before keep their time."), most=LONGEST_DAYS
+        ),
         error_messages={
-            "required": "Write a number of days.",
-            "invalid": "Write a whole number of days.",
-            "min_value": "Write 1 or more.",
-            "max_value": f"Write {LONGEST_DAYS} or less.",
+            "required": _("Write a number of days."),
+            "invalid": _("Write a whole number of days."),
+            "min_value": _("Write 1 or more."),
+            "max_value": format_lazy(_("Write {number} or less."), number=LONGEST_DAYS),
         },
     )
     highest_class = forms.ChoiceField(
-        label="Highest data class",
-        choices=[(name, name.capitalize()) for name in DATA_CLASSES],
-        help_text="What is stated or found to be above it is not shared, and links to "
-        "it stop working.",
+        label=_("Highest data class"),
+        choices=[(name, _(name.capitalize())) for name in DATA_CLASSES],
+        help_text=_(
+            "What is stated or found to be above it is not shared, and links to it "
+            "stop working."
+        ),
     )
 
     def __init__(self, data: Any, status: SharingStatus) -> None:
@@ -52,25 +58,26 @@ class LinkFilterForm(ConsoleForm):
     """Which links are listed."""
 
     state = forms.ChoiceField(
-        label="State",
+        label=_("State"),
         required=False,
         choices=[
-            ("", "Any state"),
-            (LinkState.OPEN.value, "Open"),
-            (LinkState.EXPIRED.value, "Expired"),
-            (LinkState.REVOKED.value, "Revoked"),
+            ("", _("Any state")),
+            (LinkState.OPEN.value, capfirst(_("open"))),
+            (LinkState.STOPPED.value, capfirst(_("stopped"))),
+            (LinkState.EXPIRED.value, capfirst(_("expired"))),
+            (LinkState.REVOKED.value, capfirst(_("revoked"))),
         ],
     )
-    member = forms.ChoiceField(label="Made by", required=False)
+    member = forms.ChoiceField(label=_("Made by"), required=False)
 
     def __init__(self, data: Any, people: Sequence[User]) -> None:
         """Offer these people."""
         super().__init__(data)
         names = [(str(user.id), user.get_full_name()) for user in people]
         self.fields["member"] = forms.ChoiceField(
-            label="Made by",
+            label=_("Made by"),
             required=False,
-            choices=[("", "Anyone"), *names],
+            choices=[("", _("Anyone")), *names],
             widget=forms.Select(attrs={"class": "input"}),
         )
 

@@ -12,6 +12,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import (
     require_GET,
     require_http_methods,
@@ -33,6 +34,7 @@ from apps.core.errors import InvalidInput
 from apps.sharing.models import ShareLink
 from apps.sharing.selectors import (
     access_share_link,
+    link_states,
     notes_of,
     share_link_list,
     sharing_status,
@@ -59,9 +61,9 @@ class ShareLinkRow:
     note: str
 
     @property
-    def is_open(self) -> bool:
+    def can_end(self) -> bool:
         """Say whether it can be revoked."""
-        return self.state == LinkState.OPEN
+        return self.state in (LinkState.OPEN, LinkState.STOPPED)
 
 
 @require_GET
@@ -77,7 +79,7 @@ def share_links_page(request: TeamRequest) -> HttpResponseBase:
     query = request.GET.copy()
     query.pop("page", None)
     context = {
-        "rows": _rows(list(found.object_list)),
+        "rows": _rows(request.team.id, list(found.object_list)),
         "found": found,
         "form": form,
         "query": query.urlencode(),
@@ -101,17 +103,23 @@ def sharing_edit(request: TeamRequest) -> HttpResponseBase:
             ),
         )
         if changed:
-            words = "allowed" if changed.is_on else "off"
-            messages.success(request, f"Share links are {words}.")
+            on, off = (
+                gettext("Share links are allowed."),
+                gettext("Share links are off."),
+            )
+            messages.success(request, on if changed.is_on else off)
             return redirect(BACK)
     context = {
-        "title": "Share links",
-        "lead": "A share link shows one run, or a conversation up to its last turn, to "
-        "anyone who has it, without an account: prompts and answers, plan and steps if "
-        "chosen, never costs, requests or addresses of models. Members make links, "
-        "which end after a time. When you turn them off, all links end for good.",
+        "title": gettext("Share links"),
+        "lead": gettext(
+            "A share link shows one run, or a conversation up to its last turn, to "
+            "anyone who has it, without an account: prompts and answers, plan and "
+            "steps if chosen, never costs, requests or addresses of models. Members "
+            "make links, which end after a time. When you turn them off, all links "
+            "end for good."
+        ),
         "form": form,
-        "label": "Save",
+        "label": gettext("Save"),
         "back": reverse(BACK),
     }
     return console_page(request, "console/form.html", context, tab=TAB)
@@ -131,17 +139,25 @@ def share_link_revoke_page(
         return change_and_tell(
             request,
             lambda: share_link_revoke(link=link, principal=request.principal),
-            "The link is revoked.",
+            gettext("The link is revoked."),
             back,
         )
+    note = notes_of([link]).get(link.id)
+    title = (
+        gettext("Revoke the link “{note}”?") if note else gettext("Revoke this link?")
+    )
     context = {
-        "title": "Revoke this link?",
+        "title": title.format(note=note),
         "points": [
-            f"It was made by {link.made_by_name}.",
-            "Whoever opens it reads that it does not work any more, from now on.",
-            "It cannot be brought back; a new link has another address.",
+            gettext("It was made by {name}.").format(name=link.made_by_name),
+            ngettext(
+                "Whoever opens it reads that it does not work any more, from now on.",
+                "Whoever opens them reads that it does not work any more, from now on.",
+                1,
+            ),
+            gettext("It cannot be brought back; a new link has another address."),
         ],
-        "label": "Revoke",
+        "label": gettext("Revoke"),
         "back": back,
     }
     return console_page(request, "console/confirm.html", context, tab=TAB)
@@ -154,26 +170,28 @@ def share_links_end(request: TeamRequest) -> HttpResponseBase:
     require(request, Permission.MANAGE_SHARING)
     ids = _ids_in(request.POST.getlist("link"))
     if not ids:
-        messages.info(request, "Choose one or more links first.")
+        messages.info(request, gettext("Choose one or more links first."))
         return redirect(BACK)
     if "confirmed" in request.POST:
         count = share_links_revoke(principal=request.principal, link_ids=ids)
-        messages.success(request, f"{count} link{'' if count == 1 else 's'} revoked.")
+        done = ngettext("{number} link revoked.", "{number} links revoked.", count)
+        messages.success(request, done.format(number=count))
         return redirect(BACK)
     context = {"ids": ids, "back": reverse(BACK)}
     return console_page(request, "console/share_links_end.html", context, tab=TAB)
 
 
-def _rows(links: Sequence[ShareLink]) -> list[ShareLinkRow]:
-    notes, now = notes_of(links), timezone.now()
+def _rows(team_id: uuid.UUID, links: Sequence[ShareLink]) -> list[ShareLinkRow]:
+    notes, states = notes_of(links), link_states(team_id, links, timezone.now())
     return [
-        ShareLinkRow(link, link.state(now), notes.get(link.id, "")) for link in links
+        ShareLinkRow(link, states[link.id], notes.get(link.id, "")) for link in links
     ]
 
 
 def _place_of(request: TeamRequest, link: ShareLink) -> str:
     """Return the address of a page that lists a link, and that the person may see."""
-    if not role_allows(request.membership.role, Permission.SHARE_RUNS):
+    may_share = role_allows(request.membership.role, Permission.SHARE_RUNS)
+    if link.is_deleted or not may_share:
         return reverse("playground:run_list")
     if link.turn is None:
         return reverse("playground:run_share", args=[link.run_id])

@@ -10,13 +10,15 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.accounts.models import Permission
 from apps.accounts.selectors import live_key_list, member_list
-from apps.budgets.selectors import access_budget, budget_list, target_label
+from apps.budgets.selectors import access_budget, budget_list
 from apps.budgets.services import budget_create, budget_delete, budget_update
-from apps.console.budget_rows import PERIOD_WORDS, BudgetRow, budget_rows
+from apps.console.budget_rows import PERIOD_WORDS, BudgetRow, budget_rows, target_words
 from apps.console.forms.budgets import BudgetForm, LimitForm
 from apps.console.layout import (
     change_and_tell,
@@ -28,7 +30,7 @@ from apps.console.layout import (
 from apps.core.money import usd_text
 from apps.web.team_access import TeamRequest, team_view
 
-GROUPS = (("team", "Team"), ("member", "Members"), ("key", "API keys"))
+GROUPS = (("team", _("Team")), ("member", _("Members")), ("key", _("API keys")))
 
 
 @require_GET
@@ -36,7 +38,7 @@ GROUPS = (("team", "Team"), ("member", "Members"), ("key", "API keys"))
 def budget_list_page(request: TeamRequest) -> HttpResponseBase:
     """Show every budget with what is spent, reserved and left, and the rates."""
     rows = budget_rows(budget_list(request.team.id))
-    groups = [(title, _of_kind(rows, kind)) for kind, title in GROUPS]
+    groups = [(gettext(title), _of_kind(rows, kind)) for kind, title in GROUPS]
     context = {"groups": [group for group in groups if group[1]]}
     return console_page(request, "console/budgets.html", context, tab="budgets")
 
@@ -57,7 +59,7 @@ def budget_create_page(request: TeamRequest) -> HttpResponseBase:
             ),
         )
         if made:
-            messages.success(request, "The budget is set.")
+            messages.success(request, gettext("The budget is set."))
             return redirect("console:budget_list")
     return console_page(
         request, "console/budget_new.html", {"form": form}, tab="budgets"
@@ -79,13 +81,21 @@ def budget_edit(request: TeamRequest, budget_id: uuid.UUID) -> HttpResponseBase:
             lambda: budget_update(budget=budget, values=values, actor=request.actor),
         )
         if changed:
-            messages.success(request, "The limit is saved. It holds from now on.")
+            messages.success(
+                request, gettext("The limit is saved. It holds from now on.")
+            )
             return redirect("console:budget_list")
     context = {
-        "title": f"Budget {PERIOD_WORDS[budget.period]}",
-        "lead": "What was spent in the current period counts against the new limit.",
+        "title": gettext("Budget %(period)s: %(target)s")
+        % {
+            "period": gettext(PERIOD_WORDS[budget.period]),
+            "target": target_words(budget),
+        },
+        "lead": gettext(
+            "What was spent in the current period counts against the new limit."
+        ),
         "form": form,
-        "label": "Save limit",
+        "label": gettext("Save limit"),
         "back": reverse("console:budget_list"),
     }
     return console_page(request, "console/form.html", context, tab="budgets")
@@ -101,17 +111,24 @@ def budget_delete_page(request: TeamRequest, budget_id: uuid.UUID) -> HttpRespon
         return change_and_tell(
             request,
             lambda: budget_delete(budget=budget, actor=request.actor),
-            "The budget is deleted.",
+            gettext("The budget is deleted."),
             "console:budget_list",
         )
-    limit = f"${usd_text(budget.limit_micros)} {PERIOD_WORDS[budget.period]}"
+    period = gettext(PERIOD_WORDS[budget.period])
+    about = {
+        "target": target_words(budget),
+        "limit": f"${usd_text(budget.limit_micros)} {period}",
+    }
     context = {
-        "title": f"Delete this budget: {target_label(budget)}, {limit}?",
+        "title": gettext("Delete the budget of “%(target)s”, %(limit)s?") % about,
         "points": [
-            "Nothing limits this spending any more, except other budgets that apply.",
-            "What was spent stays on record.",
+            gettext(
+                "Nothing limits this spending any more, except other budgets that "
+                "apply."
+            ),
+            gettext("What was spent stays on record."),
         ],
-        "label": "Delete",
+        "label": gettext("Delete"),
         "back": reverse("console:budget_list"),
     }
     return console_page(request, "console/confirm.html", context, tab="budgets")

@@ -11,6 +11,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import (
     require_GET,
     require_http_methods,
@@ -124,16 +125,19 @@ def conductor_remove(request: TeamRequest, conductor_id: uuid.UUID) -> HttpRespo
         return change_and_tell(
             request,
             lambda: conductor_delete(conductor=conductor, actor=request.actor),
-            f"The conductor {conductor.name} is deleted.",
+            _("The conductor %(name)s is deleted.") % {"name": conductor.name},
             "console:conductor_list",
         )
     context = {
-        "title": f"Delete the conductor {conductor.name}?",
+        "title": _("Delete the conductor “%(name)s”?") % {"name": conductor.name},
         "points": [
-            "Its prices and its last test go with it. Runs it planned stay on record.",
-            "A key it used stays under Credentials.",
+            _(
+                "Its prices and its last test go with it. Runs it planned stay on "
+                "record."
+            ),
+            _("A credential it used stays under Credentials."),
         ],
-        "label": "Delete conductor",
+        "label": _("Delete conductor"),
         "back": reverse("console:conductor", args=[conductor.id]),
     }
     return console_page(request, "console/confirm.html", context, tab=TAB)
@@ -151,7 +155,9 @@ def _save(request: TeamRequest, old: Conductor | None = None) -> HttpResponse:
     if saved is None:
         fresh = None if old is None else access_conductor(request.team.id, old.id)
         return _form_page(request, form, fresh, status=INVALID)
-    messages.success(request, f"The conductor {saved.name} is saved.")
+    messages.success(
+        request, _("The conductor %(name)s is saved.") % {"name": saved.name}
+    )
     response = redirect("console:conductor", saved.id)
     if "test" in request.POST:
         return after_test(request, response, _testing(request, saved))
@@ -213,7 +219,8 @@ def _with_list_price(request: TeamRequest, old: Conductor | None) -> HttpRespons
         return change_and_tell(
             request,
             lambda: conductor_update(conductor=old, values=values, actor=request.actor),
-            f"The conductor {old.name} has the list price from today on.",
+            _("The conductor %(name)s has the list price from today on.")
+            % {"name": old.name},
             reverse("console:conductor", args=[old.id]),
         )
     form = _form(request, old)

@@ -1,4 +1,4 @@
-"""Credentials: the keys of providers. Listed without the key, replaced, deleted."""
+"""Credentials: API keys of providers. Listed without the key, replaced, deleted."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.accounts.models import Permission
@@ -51,14 +52,16 @@ def credential_new(request: TeamRequest) -> HttpResponseBase:
         )
         if made is not None:
             messages.success(
-                request, f"The key {made.name} is stored for {made.origin}."
+                request,
+                _("The credential %(name)s is stored for %(address)s.")
+                % {"name": made.name, "address": made.origin},
             )
             return redirect("console:credential_list")
     context = {
-        "title": "New credential",
-        "lead": "A provider's key, for workers and conductors at its address.",
+        "title": _("New credential"),
+        "lead": _("A provider's API key, for workers and conductors at its address."),
         "form": form,
-        "label": "Store key",
+        "label": _("Save credential"),
         "back": reverse("console:credential_list"),
     }
     status = INVALID if form.is_bound else 200
@@ -83,14 +86,19 @@ def credential_page(request: TeamRequest, credential_id: uuid.UUID) -> HttpRespo
         )
         if saved is not None:
             is_replaced = "secret" in form.values()
-            done = "has a new secret" if is_replaced else "is saved"
-            messages.success(request, f"The key {saved.name} {done}.")
+            done = (
+                _("The credential %(name)s has a new API key.")
+                if is_replaced
+                else _("The credential %(name)s is saved.")
+            )
+            messages.success(request, done % {"name": saved.name})
             return redirect("console:credential_list")
     context = {
-        "title": f"Change {name}",
-        "lead": f"For {address}. The stored secret cannot be shown, only replaced.",
+        "title": _("Change %(name)s") % {"name": name},
+        "lead": _("For %(address)s. The stored API key cannot be shown, only replaced.")
+        % {"address": address},
         "form": form,
-        "label": "Save",
+        "label": _("Save"),
         "back": reverse("console:credential_list"),
     }
     status = INVALID if form.is_bound else 200
@@ -109,16 +117,19 @@ def credential_remove(
         return change_and_tell(
             request,
             lambda: credential_delete(credential=credential, actor=request.actor),
-            f"The key {credential.name} is deleted.",
+            _("The credential %(name)s is deleted.") % {"name": credential.name},
             "console:credential_list",
         )
     context = {
-        "title": f"Delete the key {credential.name}?",
+        "title": _("Delete the credential “%(name)s”?") % {"name": credential.name},
         "points": [
-            f"The stored secret for {credential.origin} is erased. It cannot be "
-            "brought back; the provider can issue another.",
+            _(
+                "The stored API key for %(address)s is erased. It cannot be brought "
+                "back; the provider can issue another."
+            )
+            % {"address": credential.origin},
         ],
-        "label": "Delete key",
+        "label": _("Delete credential"),
         "back": reverse("console:credential_list"),
     }
     return console_page(request, "console/confirm.html", context, tab=TAB)

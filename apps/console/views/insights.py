@@ -8,10 +8,11 @@ from typing import Any
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from apps.console.forms.budgets import USAGE_DAYS
-from apps.console.forms.insights import GROUP_WORDS, InsightsForm
+from apps.console.forms.insights import GROUP_TITLES, GROUP_WORDS, InsightsForm
 from apps.console.insight_charts import DayScale, bar_chart
 from apps.console.insight_rows import (
     SHOWN,
@@ -51,8 +52,9 @@ def insights_page(request: TeamRequest) -> HttpResponseBase:
     anomalies = anomaly_list(asked, report)
     context = {
         "report": report,
-        "group_word": GROUP_WORDS[group],
-        "group_choices": GROUP_WORDS.items(),
+        "group_word": _(GROUP_WORDS[group]),
+        "group_title": _(GROUP_TITLES[group]),
+        "group_choices": [(name, _(word)) for name, word in GROUP_TITLES.items()],
         "lines": query_lines(report, asked),
         "hidden": max(len(report.rows) - SHOWN, 0) if group != "day" else 0,
         "day_lines": day_lines(report, asked),
@@ -81,7 +83,7 @@ def insights_failures(request: TeamRequest) -> HttpResponseBase:
         "report": report,
         "faults": [fault_line(asked, each) for each in report.faults],
         "loops": [fault_line(asked, each) for each in report.loops],
-        "chart": bar_chart("faults", "Faults by day", "all kinds", scale, by_day),
+        "chart": bar_chart("faults", _("Faults by day"), _("all kinds"), scale, by_day),
         "by_day": sorted(by_day.items(), reverse=True),
         "failed_url": counted_url(asked, state=RunState.FAILED),
         "trend_width": asked.days - 1 or 1,
@@ -137,7 +139,7 @@ def _page(
     frame = {
         "form": form,
         "part": part,
-        "day_choices": USAGE_DAYS.items(),
+        "day_choices": [(days, _(str(word))) for days, word in USAGE_DAYS.items()],
         "days": str(form.days_chosen),
         "address": form.address(),
         "file_address": form.address(group=form.group_chosen),

@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -32,7 +33,7 @@ from apps.accounts.services import (
     invitation_revoke,
 )
 from apps.accounts.types import SESSION_INVITATION, SESSION_INVITATION_PROOF
-from apps.console.forms.people import ROLE_WORDS, InvitationForm
+from apps.console.forms.people import ROLE_WORDS, InvitationForm, role_noun
 from apps.console.layout import (
     change_and_tell,
     console_page,
@@ -68,10 +69,10 @@ def invitation_create_page(request: TeamRequest) -> HttpResponseBase:
         if made:
             return _sent_page(request, *made)
     context = {
-        "title": "Invite a member",
-        "lead": "We email them a link. It works for 7 days, for their address only.",
+        "title": _("Invite a member"),
+        "lead": _("We email them a link. It works for 7 days, for their address only."),
         "form": form,
-        "label": "Send invitation",
+        "label": _("Send invitation"),
         "back": reverse("console:member_list"),
     }
     return console_page(request, "console/form.html", context, tab="members")
@@ -86,8 +87,9 @@ def invitation_resend_page(
     """Send an invitation again, with a new link, after asking."""
     require(request, Permission.MANAGE_MEMBERS)
     invitation = access_invitation(request.team.id, invitation_id)
+    about = {"email": invitation.email}
     if was_used(request, request.POST.get("once", "")):
-        messages.info(request, "That link was sent already.")
+        messages.info(request, _("That link was sent already."))
         return redirect("console:member_list")
     if request.method == "POST":
         note_used(request, request.POST.get("once", ""))
@@ -100,12 +102,12 @@ def invitation_resend_page(
             ),
         )
     context = {
-        "title": f"Send a new link to {invitation.email}?",
+        "title": _("Send a new link to %(email)s?") % about,
         "points": [
-            "A mail with a new link is sent; the link works for 7 days.",
-            "The link sent before stops working.",
+            _("An email with a new link is sent; the link works for 7 days."),
+            _("The link sent before stops working."),
         ],
-        "label": "Send new link",
+        "label": _("Send new link"),
         "is_harmless": True,
         "once": once_mark(),
         "back": reverse("console:member_list"),
@@ -121,6 +123,7 @@ def invitation_revoke_page(
     """Take an invitation back, after asking."""
     require(request, Permission.MANAGE_MEMBERS)
     invitation = access_invitation(request.team.id, invitation_id)
+    about = {"email": invitation.email}
     if request.method == "POST":
         return change_and_tell(
             request,
@@ -129,13 +132,13 @@ def invitation_revoke_page(
                 actor=request.actor,
                 acting_role=request.membership.role,
             ),
-            f"The invitation of {invitation.email} is revoked.",
+            _("The invitation of %(email)s is revoked.") % about,
             "console:member_list",
         )
     context = {
-        "title": f"Revoke the invitation of {invitation.email}?",
-        "points": ["The link sent to them stops working at once."],
-        "label": "Revoke",
+        "title": _("Revoke the invitation of %(email)s?") % about,
+        "points": [_("The link sent to them stops working at once.")],
+        "label": _("Revoke"),
         "back": reverse("console:member_list"),
     }
     return console_page(request, "console/confirm.html", context, tab="members")
@@ -156,8 +159,8 @@ def _accept(request: HttpRequest, token: str, user: User) -> HttpResponseBase:
     membership = invitation_accept(token=token, user=user, context=context_of(request))
     request.session[SESSION_TEAM] = str(membership.team_id)
     request.session.pop(SESSION_INVITATION, None)
-    team, role = membership.team.name, membership.get_role_display().lower()
-    messages.success(request, f"Welcome to {team}. Your role is {role}.")
+    about = {"team": membership.team.name, "role": role_noun(membership.role)}
+    messages.success(request, _("Welcome to %(team)s. Your role is %(role)s.") % about)
     return redirect("playground:index")
 
 

@@ -16,6 +16,8 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
@@ -44,7 +46,7 @@ from apps.web.form_tokens import note_used, once_mark, was_used
 from apps.web.team_access import TeamRequest, team_view
 
 KEYS_PER_PAGE = 25
-ALREADY_MADE = (
+ALREADY_MADE = gettext_noop(
     "That key was made already. A key is shown once; rotate it for a new one."
 )
 
@@ -76,7 +78,7 @@ def key_create(request: TeamRequest) -> HttpResponseBase:
     """Make a key, with a budget if wanted; show it once."""
     require(request, Permission.MANAGE_KEYS)
     if was_used(request, request.POST.get("once", "")):
-        messages.info(request, ALREADY_MADE)
+        messages.info(request, _(ALREADY_MADE))
         return redirect("console:key_list")
     form = NewKeyForm(posted(request), _worker_names(request))
     if form.is_valid():
@@ -113,7 +115,9 @@ def key_edit(request: TeamRequest, key_id: uuid.UUID) -> HttpResponseBase:
             ),
         )
         if changed:
-            messages.success(request, f"Key {changed.name} is saved.")
+            messages.success(
+                request, _("Key %(name)s is saved.") % {"name": changed.name}
+            )
             return redirect("console:key_list")
     context = {"form": form, "api_key": api_key}
     return console_page(request, "console/key_edit.html", context, tab="keys")
@@ -126,7 +130,7 @@ def key_rotate(request: TeamRequest, key_id: uuid.UUID) -> HttpResponseBase:
     """Replace a key by a new one with the same settings; show it once."""
     require(request, Permission.MANAGE_KEYS)
     if was_used(request, request.POST.get("once", "")):
-        messages.info(request, ALREADY_MADE)
+        messages.info(request, _(ALREADY_MADE))
         return redirect("console:key_list")
     api_key = _access_live(request, key_id)
     form = RotateForm(posted(request), initial={"once": once_mark()})
@@ -145,11 +149,13 @@ def key_rotate(request: TeamRequest, key_id: uuid.UUID) -> HttpResponseBase:
             note_used(request, form.cleaned_data["once"])
             return _secret_page(request, *made, replaced=api_key)
     context = {
-        "title": f"Rotate {api_key.name}",
-        "lead": "You get a new key with the same name, scopes and limits. Put it where "
-        "the old one is; meanwhile both work.",
+        "title": _("Rotate the key “%(name)s”") % {"name": api_key.name},
+        "lead": _(
+            "You get a new key with the same name, permissions and limits. Put it "
+            "where the old one is; meanwhile both are active."
+        ),
         "form": form,
-        "label": "Make the new key",
+        "label": _("Create the new key"),
         "back": reverse("console:key_list"),
     }
     return console_page(request, "console/form.html", context, tab="keys")
@@ -165,17 +171,19 @@ def key_revoke(request: TeamRequest, key_id: uuid.UUID) -> HttpResponseBase:
         return change_and_tell(
             request,
             lambda: api_key_revoke(api_key=api_key, actor=request.actor),
-            f"Key {api_key.name} is revoked.",
+            _("Key %(name)s is revoked.") % {"name": api_key.name},
             "console:key_list",
         )
     context = {
-        "title": f"Revoke {api_key.name}?",
+        "title": _("Revoke the key “%(name)s”?") % {"name": api_key.name},
         "points": [
-            "Programs that use it are refused from their next request on.",
-            "A revoked key cannot be brought back. To replace it without a gap, "
-            "rotate it instead.",
+            _("Programs that use it are refused from their next request on."),
+            _(
+                "A revoked key cannot be brought back. To replace it without a gap, "
+                "rotate it instead."
+            ),
         ],
-        "label": "Revoke",
+        "label": _("Revoke"),
         "back": reverse("console:key_list"),
     }
     return console_page(request, "console/confirm.html", context, tab="keys")

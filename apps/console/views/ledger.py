@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.models import Permission
@@ -61,8 +62,8 @@ def ledger_entry(request: TeamRequest, seq: int) -> HttpResponseBase:
         "opened": opened,
         "entry": entry,
         "row": ledger_rows(request.team.id, [entry])[0],
-        "differences": differences_of(entry.data),
-        "facts": facts_of(entry.data),
+        "differences": differences_of(entry.data, gettext),
+        "facts": facts_of(entry.data, gettext),
         "thing": thing_page(request.team.id, entry),
         "text_shown": TEXT_SHOWN,
     }
@@ -84,5 +85,5 @@ def ledger_check(request: TeamRequest) -> HttpResponseBase:
     """Have the whole chain verified in the background."""
     require(request, Permission.READ_AUDIT)
     if not full_check_request(team_id=request.team.id, actor=request.actor):
-        messages.info(request, "The ledger is being verified already.")
+        messages.info(request, gettext("The ledger is being verified already."))
     return redirect("console:ledger")

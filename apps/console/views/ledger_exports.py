@@ -7,6 +7,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.models import Permission
@@ -39,7 +40,7 @@ def ledger_exports(request: TeamRequest) -> HttpResponseBase:
     filters = LedgerForm(request.GET, actions_recorded(team_id))
     form = ExportForm(posted(request), initial={"format": ExportFormat.JSONL})
     if form.is_bound and filters.errors:
-        form.add_error(None, "A filter in the address is not understood.")
+        form.add_error(None, gettext("A filter in the address is not understood."))
     if form.is_bound and form.is_valid():
         made = try_change(
             form,
@@ -86,5 +87,5 @@ def ledger_export_delete(request: TeamRequest, export_id: UUID) -> HttpResponseB
     require(request, Permission.EXPORT_RUNS)
     export = access_export(team_id=request.team.id, export_id=export_id)
     export_delete(export=export, actor=request.actor)
-    messages.success(request, "The export was deleted.")
+    messages.success(request, gettext("The export was deleted."))
     return redirect("console:ledger_exports")

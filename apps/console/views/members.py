@@ -12,6 +12,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.accounts.models import Membership, Permission, Role
@@ -22,7 +23,7 @@ from apps.accounts.selectors import (
     role_allows,
 )
 from apps.accounts.services import member_change_role, member_leave, member_remove
-from apps.console.forms.people import RoleForm
+from apps.console.forms.people import RoleForm, role_noun
 from apps.console.layout import (
     change_and_tell,
     console_page,
@@ -81,13 +82,13 @@ def member_edit(request: TeamRequest, user_id: uuid.UUID) -> HttpResponseBase:
             ),
         )
         if changed:
-            name = member.user.get_full_name()
-            messages.success(request, f"{name} is now {role.label.lower()}.")
+            about = {"name": member.user.get_full_name(), "role": role_noun(role)}
+            messages.success(request, _("%(name)s is now %(role)s.") % about)
             return redirect("console:member_list")
     context = {
-        "title": f"Role of {member.user.get_full_name()}",
+        "title": _("Role of %(name)s") % {"name": member.user.get_full_name()},
         "form": form,
-        "label": "Save role",
+        "label": _("Save role"),
         "back": reverse("console:member_list"),
     }
     return console_page(request, "console/form.html", context, tab="members")
@@ -100,7 +101,7 @@ def member_remove_page(request: TeamRequest, user_id: uuid.UUID) -> HttpResponse
     require(request, Permission.MANAGE_MEMBERS)
     member = access_member(request.team.id, user_id)
     _require_power_over(request, member)
-    name = member.user.get_full_name()
+    about = {"name": member.user.get_full_name(), "team": request.team.name}
     if request.method == "POST":
         return change_and_tell(
             request,
@@ -110,17 +111,17 @@ def member_remove_page(request: TeamRequest, user_id: uuid.UUID) -> HttpResponse
                 actor=request.actor,
                 acting_role=request.membership.role,
             ),
-            f"{name} is no longer a member.",
+            _("%(name)s is no longer a member.") % about,
             "console:member_list",
         )
     context = {
-        "title": f"Remove {name}?",
+        "title": _("Remove %(name)s?") % about,
         "points": [
-            f"{name} loses access to everything of {request.team.name} at once.",
-            "Every API key they made for this team stops working.",
-            "Their runs stay, with the record of who started them.",
+            _("%(name)s loses access to everything of %(team)s at once.") % about,
+            _("Every API key they made for this team stops working."),
+            _("Their runs stay, with the record of who started them."),
         ],
-        "label": "Remove",
+        "label": _("Remove"),
         "back": reverse("console:member_list"),
     }
     return console_page(request, "console/confirm.html", context, tab="members")
@@ -130,23 +131,24 @@ def member_remove_page(request: TeamRequest, user_id: uuid.UUID) -> HttpResponse
 @team_view
 def team_leave(request: TeamRequest) -> HttpResponseBase:
     """Leave the team, after asking."""
+    about = {"team": request.team.name}
     if request.method == "POST":
         return change_and_tell(
             request,
             lambda: member_leave(
                 team=request.team, user=request.user, actor=request.actor
             ),
-            f"You have left {request.team.name}.",
+            _("You have left %(team)s.") % about,
             "console:member_list",
         )
     context = {
-        "title": f"Leave {request.team.name}?",
+        "title": _("Leave the team “%(team)s”?") % about,
         "points": [
-            "You lose access to its runs, pools and keys at once.",
-            "Every API key you made for this team stops working.",
-            "To come back, you need a new invitation.",
+            _("You lose access to its runs, pools and keys at once."),
+            _("Every API key you made for this team stops working."),
+            _("To come back, you need a new invitation."),
         ],
-        "label": "Leave",
+        "label": _("Leave"),
         "back": reverse("console:member_list"),
     }
     return console_page(request, "console/confirm.html", context, tab="members")

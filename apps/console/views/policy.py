@@ -11,6 +11,7 @@ from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import (
     require_GET,
     require_http_methods,
@@ -77,8 +78,8 @@ class VersionRow:
     """A version of the policy as its history lists it."""
 
     row: PolicyVersion
-    sentences: tuple[tuple[str, str], ...]
-    """Name and sentence of each rule."""
+    sentences: tuple[tuple[Rule, str], ...]
+    """Each rule and its sentence."""
     patterns: tuple[OwnPattern, ...]
     is_readable: bool
 
@@ -103,7 +104,7 @@ def policy_page(request: TeamRequest) -> HttpResponseBase:
         "unreadable": unreadable_version(policy),
         "worker_count": len(workers),
         "site_policy": site_newest,
-        "site_rules": [(rule, sentence(rule, {})) for rule in site_rules],
+        "site_rules": [(rule, sentence(rule, {}, gettext)) for rule in site_rules],
         "site_unreadable": unreadable_version(site_policy),
     }
     return console_page(request, "console/policy.html", context, tab=TAB)
@@ -131,7 +132,7 @@ def policy_rule_move(request: TeamRequest, place: int) -> HttpResponseBase:
     other = place + (1 if "down" in request.POST else -1)
     if 0 <= other < len(rules):
         rules[place], rules[other] = rules[other], rules[place]
-    return _change(request, rules, "The order is saved.")
+    return _change(request, rules, gettext("The order is saved."))
 
 
 @require_POST
@@ -140,9 +141,8 @@ def policy_rule_delete(request: TeamRequest, place: int) -> HttpResponseBase:
     """Delete a rule; the history can bring it back."""
     rules = _rules_to_change(request, place)
     name = rules.pop(place).name
-    return _change(
-        request, rules, f"Rule “{name}” is deleted. The history can restore it."
-    )
+    done = gettext("Rule “{name}” is deleted. The history can restore it.")
+    return _change(request, rules, done.format(name=name))
 
 
 @require_POST
@@ -165,7 +165,7 @@ def policy_examples(request: TeamRequest) -> HttpResponseBase:
             actor=request.actor,
             expected_version=newest.version if newest else 0,
         ),
-        "Example rules are added. They are off: edit a rule to switch it on.",
+        gettext("Example rules are added. They are off: edit a rule to switch it on."),
         "console:policy",
     )
 
@@ -190,7 +190,7 @@ def policy_history(request: TeamRequest) -> HttpResponseBase:
 def _version_row(row: PolicyVersion, names: Mapping[uuid.UUID, str]) -> VersionRow:
     policy = policy_read("team", row)
     document = policy.document
-    sentences = tuple((rule.name, sentence(rule, names)) for rule in document.rules)
+    sentences = tuple((rule, sentence(rule, names, gettext)) for rule in document.rules)
     return VersionRow(row, sentences, document.patterns, policy.is_readable)
 
 
@@ -200,7 +200,7 @@ def policy_restore(request: TeamRequest, version: int) -> HttpResponseBase:
     """Put the rules of an earlier version in force, as a new version."""
     require(request, Permission.MANAGE_POLICY)
     row = access_policy_version(request.team.id, version)
-    done = f"The rules of version {version} are in force."
+    done = gettext("The rules of version {number} are in force.")
     return change_and_tell(
         request,
         lambda: policy_replace(
@@ -208,7 +208,7 @@ def policy_restore(request: TeamRequest, version: int) -> HttpResponseBase:
             values=row.document or {"rules": []},
             actor=request.actor,
         ),
-        done,
+        done.format(number=version),
         "console:policy",
     )
 
@@ -229,10 +229,11 @@ def _rule_page(request: TeamRequest, place: int | None) -> HttpResponseBase:
     elif "try" in request.POST:
         trial = _started(request, form, tries, newest, place)
     elif form.is_valid() and _save(request, form, newest, place):
-        messages.success(request, f"Rule “{form.cleaned_data['name']}” is saved.")
+        done = gettext("Rule “{name}” is saved.")
+        messages.success(request, done.format(name=form.cleaned_data["name"]))
         return redirect("console:policy")
     context = {
-        "title": "Add a rule" if place is None else f"Rule “{rules[place].name}”",
+        "title": _title(None if place is None else rules[place]),
         "form": form,
         "tries": tries,
         "unreadable": unreadable_version(policy),
@@ -240,6 +241,12 @@ def _rule_page(request: TeamRequest, place: int | None) -> HttpResponseBase:
         "back": reverse("console:policy"),
     }
     return console_page(request, "console/policy_rule.html", context, tab=TAB)
+
+
+def _title(rule: Rule | None) -> str:
+    if rule is None:
+        return gettext("Add a rule")
+    return gettext("Rule “{name}”").format(name=rule.name)
 
 
 def _started(
@@ -382,7 +389,7 @@ def _rows(
 ) -> list[RuleRow]:
     names = rule_names(request)
     return [
-        RuleRow(place, rule, sentence(rule, names), *_matching(rule, tags))
+        RuleRow(place, rule, sentence(rule, names, gettext), *_matching(rule, tags))
         for place, rule in enumerate(rules)
     ]
 

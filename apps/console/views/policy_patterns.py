@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.models import Permission
@@ -57,7 +58,7 @@ def policy_pattern_delete(request: TeamRequest, name: str) -> HttpResponseBase:
             actor=request.actor,
             expected_version=int(version) if version.isdecimal() else -1,
         ),
-        f"“{name}” is deleted. The history can restore it.",
+        gettext("“{name}” is deleted. The history can restore it.").format(name=name),
         "console:policy",
     )
 
@@ -74,10 +75,13 @@ def _pattern_page(request: TeamRequest, name: str | None) -> HttpResponseBase:
     form = PatternForm(posted(request), initial=initial)
     is_tried = form.is_valid() and "try" in request.POST
     if form.is_valid() and not is_tried and _save(request, form, values, place):
-        messages.success(request, f"“{form.cleaned_data['name']}” is saved.")
+        done = gettext("“{name}” is saved.").format(name=form.cleaned_data["name"])
+        messages.success(request, done)
         return redirect("console:policy")
     context = {
-        "title": "Add a kind of sensitive data" if name is None else f"“{name}”",
+        "title": gettext("Add a kind of sensitive data")
+        if name is None
+        else f"“{name}”",
         "form": form,
         "found": form.found if is_tried else None,
         "back": reverse("console:policy"),

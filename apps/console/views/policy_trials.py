@@ -7,6 +7,7 @@ from uuid import UUID
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.models import Permission
@@ -54,7 +55,7 @@ def policy_trial(request: TeamRequest, trial_id: UUID) -> HttpResponseBase:
         in_form="form" in request.GET,
     )
     context["sentences"] = draft and [
-        (rule.name, sentence(rule, names)) for rule in draft.rules
+        (rule.name, sentence(rule, names, gettext)) for rule in draft.rules
     ]
     return console_page(request, "console/policy_trial.html", context, tab=TAB)
 
@@ -74,7 +75,7 @@ def policy_trial_cancel_action(
     return change_and_tell(
         request,
         cancel,
-        "The trial is cancelled.",
+        gettext("The trial is cancelled."),
         reverse("console:policy_trial", args=[trial.id]),
     )
 
@@ -95,7 +96,7 @@ def policy_trial_again(request: TeamRequest, trial_id: UUID) -> HttpResponseBase
                 actor=request.actor,
             )
         ),
-        "The draft is tried once more.",
+        gettext("The draft is tried once more."),
         reverse("console:policy_trial", args=[trial.id]),
     )
     return redirect("console:policy_trial", started[0].id) if started else done
@@ -111,7 +112,7 @@ def policy_trial_delete_action(
     return change_and_tell(
         request,
         lambda: policy_trial_delete(trial=trial),
-        "The trial is deleted.",
+        gettext("The trial is deleted."),
         "console:policy_trials",
     )
 

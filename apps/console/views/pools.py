@@ -11,6 +11,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import (
     require_GET,
     require_http_methods,
@@ -73,9 +74,11 @@ def pool_list_page(request: TeamRequest) -> HttpResponseBase:
     """List the team's pools; lead a team without one to its first."""
     require(request, Permission.READ_TEAM)
     cards = pool_cards(request.team.id)
+    workers = [] if cards else worker_rows(request.team.id)
     context = {
         "cards": cards,
-        "workers": [] if cards else worker_rows(request.team.id),
+        "workers": workers,
+        "worker_names": ", ".join(row.worker.name for row in workers),
     }
     return console_page(request, "console/pool_list.html", context, tab=TAB)
 
@@ -95,7 +98,7 @@ def pool_start_view(request: TeamRequest) -> HttpResponseBase:
             conductor=conductor_list(team.id).first(),
             actor=actor,
         ),
-        "Pool created. You can use it in the playground now.",
+        _("Pool created. You can use it in the playground now."),
         "console:pool_list",
     )
 
@@ -145,7 +148,9 @@ def pool_restore(
         setup = version_setup(pool, version)
         saved = setup_put(pool=pool, setup=setup, actor=request.actor)
     except (PoolUnusable, InvalidInput, VersionConflict) as error:
-        messages.error(request, f"Not restored: {error.message}.")
+        messages.error(
+            request, _("Not restored: %(reason)s.") % {"reason": error.message}
+        )
     else:
         messages.success(request, _restored_words(saved, pool, version))
     return redirect("console:pool_history", pool.id)
@@ -161,18 +166,18 @@ def pool_remove(request: TeamRequest, pool_id: uuid.UUID) -> HttpResponseBase:
         return change_and_tell(
             request,
             lambda: pool_delete(pool=pool, actor=request.actor),
-            f"The pool {pool.name} is deleted.",
+            _("The pool %(name)s is deleted.") % {"name": pool.name},
             "console:pool_list",
         )
-    names = " and ".join(model_names(pool))
+    names = _(" and ").join(model_names(pool))
     context = {
-        "title": f"Delete the pool {pool.name}?",
+        "title": _("Delete the pool “%(name)s”?") % {"name": pool.name},
         "points": [
-            f"Requests for {names} fail from now on.",
-            "Its history of versions goes with it. Runs it did stay on record.",
-            "Its workers, conductor and keys stay.",
+            _("Requests for %(names)s fail from now on.") % {"names": names},
+            _("Its history of versions goes with it. Runs it did stay on record."),
+            _("Its workers, conductor and credentials stay."),
         ],
-        "label": "Delete pool",
+        "label": _("Delete pool"),
         "back": reverse("console:pool", args=[pool.id]),
     }
     return console_page(request, "console/confirm.html", context, tab=TAB)
@@ -219,27 +224,35 @@ def _change(request: TeamRequest, form: PoolForm, pool: Pool | None) -> Outcome:
 
 def _saved_words(saved: Pool, old: Pool | None) -> str:
     if old is not None and old.version == saved.version:
-        return f"Nothing to change: {saved.name} is as it was."
-    words = f"The pool {saved.name} is saved as version {saved.version}."
+        return _("Nothing to change: %(name)s is as it was.") % {"name": saved.name}
+    words = _("The pool %(name)s is saved as version %(number)d.") % {
+        "name": saved.name,
+        "number": saved.version,
+    }
     if old is None or old.conductor_id or not saved.conductor:
         return words
     if not any(TierPlanner(t.planner).has_conductor for t in saved.tiers.all()):
         return words
-    return (
-        f"{words} {saved.conductor.name} plans its tiers from now on; what each tier "
-        "does can be changed below."
-    )
+    planned = _(
+        "%(name)s plans its tiers from now on; what each tier does can be changed "
+        "below."
+    ) % {"name": saved.conductor.name}
+    return f"{words} {planned}"
 
 
 def _restored_words(saved: Pool, old: Pool, version: int) -> str:
+    values = {"name": saved.name, "old": version, "new": saved.version}
     if saved.version == old.version:
         return (
-            f"Nothing to restore: {saved.name} is as it was at version {version}, but "
-            "for names, tags and prices."
+            _(
+                "Nothing to restore: %(name)s is as it was at version %(old)d, but for "
+                "names, tags and prices."
+            )
+            % values
         )
     return (
-        f"The pool {saved.name} is as it was at version {version}. That is version "
-        f"{saved.version}."
+        _("The pool %(name)s is as it was at version %(old)d. That is version %(new)d.")
+        % values
     )
 
 

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.accounts.models import Permission
@@ -70,16 +71,13 @@ def retention_edit(request: TeamRequest) -> HttpResponseBase:
             ),
         )
         if changed:
-            messages.success(request, "The retention period is saved.")
+            messages.success(request, gettext("The retention period is saved."))
             return redirect("console:retention")
     context = {
-        "title": "Retention period",
-        "lead": "Prompts, answers and what models were sent are erased when they are "
-        f"older than this. Left empty, {_site_words(status).lower()}. What was erased "
-        "cannot be brought back, so after a shorter period is set nothing is erased "
-        f"for {GRACE.days} days.",
+        "title": gettext("Retention period"),
+        "lead": _period_lead(status),
         "form": form,
-        "label": "Save period",
+        "label": gettext("Save period"),
         "back": reverse("console:retention"),
     }
     return console_page(request, "console/form.html", context, tab=TAB)
@@ -100,7 +98,7 @@ def idle_rule_edit(request: TeamRequest) -> HttpResponseBase:
             count = idle_count(request.team.id, **wanted)
             form.note_counted()
         elif try_change(form, lambda: _idle_rule_save(request, wanted)):
-            messages.success(request, "The rule for conversations is saved.")
+            messages.success(request, gettext("The rule for conversations is saved."))
             return redirect("console:retention")
     context = {
         "form": form,
@@ -133,15 +131,17 @@ def hold_new(request: TeamRequest) -> HttpResponseBase:
             ),
         )
         if placed:
-            messages.success(request, "The legal hold is placed.")
+            messages.success(request, gettext("The legal hold is placed."))
             return redirect("console:retention")
     context = {
-        "title": "Place a legal hold",
-        "lead": "While the hold is in place, prompts and answers are not erased, "
-        "however old, and the team cannot be deleted. Content erased before does not "
-        "come back.",
+        "title": gettext("Place a legal hold"),
+        "lead": gettext(
+            "While the hold is in place, prompts and answers are not erased, however "
+            "old, and the team cannot be deleted. Content erased before does not come "
+            "back."
+        ),
         "form": form,
-        "label": "Place hold",
+        "label": gettext("Place hold"),
         "back": reverse("console:retention"),
     }
     return console_page(request, "console/form.html", context, tab=TAB)
@@ -157,18 +157,25 @@ def hold_release_page(request: TeamRequest, hold_id: uuid.UUID) -> HttpResponseB
         return change_and_tell(
             request,
             lambda: hold_release(hold=hold, actor=request.actor),
-            "The legal hold is released.",
+            gettext("The legal hold is released."),
             "console:retention",
         )
     context = {
-        "title": "Release this legal hold?",
+        "title": gettext("Release this legal hold?"),
         "points": [
-            f"It was placed by {hold.placed_by}: {hold.reason}",
-            "What is older than the retention period is erased within the hour, "
-            "unless another hold keeps it.",
-            "Erased content cannot be restored.",
+            gettext("It was placed by {name}: “{reason}”").format(
+                name=hold.placed_by, reason=hold.reason
+            ),
+            gettext("It covers the run {id}.").format(id=hold.run_id)
+            if hold.run_id
+            else gettext("It covers everything in the team."),
+            gettext(
+                "What is older than the retention period is erased within the hour, "
+                "unless another hold keeps it."
+            ),
+            gettext("Erased content cannot be restored."),
         ],
-        "label": "Release",
+        "label": gettext("Release"),
         "back": reverse("console:retention"),
     }
     return console_page(request, "console/confirm.html", context, tab=TAB)
@@ -176,5 +183,23 @@ def hold_release_page(request: TeamRequest, hold_id: uuid.UUID) -> HttpResponseB
 
 def _site_words(status: RetentionStatus) -> str:
     if status.site_days is None:
-        return "No retention limit"
-    return f"The site's period applies: {status.site_days} days"
+        return gettext("No retention limit")
+    words = gettext("The site's period applies: {number} days")
+    return words.format(number=status.site_days)
+
+
+def _period_lead(status: RetentionStatus) -> str:
+    erased = gettext(
+        "Prompts, answers and what models were sent are erased when they are older "
+        "than this."
+    )
+    if status.site_days is None:
+        empty = gettext("Left empty, no retention limit.")
+    else:
+        words = gettext("Left empty, the site's period applies: {number} days.")
+        empty = words.format(number=status.site_days)
+    grace = gettext(
+        "What was erased cannot be brought back, so after a shorter period is set "
+        "nothing is erased for {number} days."
+    )
+    return f"{erased} {empty} {grace.format(number=GRACE.days)}"

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from apps.accounts.models import Permission
@@ -30,7 +31,7 @@ def review_settings_page(request: TeamRequest) -> HttpResponseBase:
     initial = review_settings_initial(rules, row.version)
     form = ReviewSettingsForm(posted(request), initial=initial)
     if form.is_valid() and _save(request, form):
-        messages.success(request, "The rules and the rubric are saved.")
+        messages.success(request, gettext("The rules and the rubric are saved."))
         return redirect("console:review_settings")
     if not role_allows(request.membership.role, Permission.MANAGE_POLICY):
         for field in form.fields.values():

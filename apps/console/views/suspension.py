@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.models import Permission
@@ -35,18 +36,22 @@ def runs_suspend_page(request: TeamRequest) -> HttpResponseBase:
             ),
         )
         if placed:
-            messages.success(request, "All runs are stopped.")
+            messages.success(request, gettext("All runs are stopped."))
             return redirect("console:team")
     context = {
-        "title": "Stop all runs?",
+        "title": gettext("Stop all runs of “%(team)s”?") % {"team": request.team.name},
         "points": [
-            "Runs in progress are cancelled within seconds. They cannot be resumed.",
-            "No run can start, from the playground or over the API, until an owner or "
-            "admin allows runs again.",
-            "Pages, records and settings stay available.",
+            gettext(
+                "Runs in progress are cancelled within seconds. They cannot be resumed."
+            ),
+            gettext(
+                "No run can start, from the playground or over the API, until an owner "
+                "or admin allows runs again."
+            ),
+            gettext("Pages, records and settings stay available."),
         ],
         "form": form,
-        "label": "Stop all runs",
+        "label": gettext("Stop all runs"),
         "back": reverse("console:team"),
     }
     return console_page(request, "console/confirm.html", context, tab="team")
@@ -60,6 +65,6 @@ def runs_allow_view(request: TeamRequest) -> HttpResponseBase:
     return change_and_tell(
         request,
         lambda: runs_allow(team=request.team, actor=request.actor),
-        "Runs are allowed again.",
+        gettext("Runs are allowed again."),
         "console:team",
     )

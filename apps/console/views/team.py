@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.accounts.models import Permission, Role, User
@@ -22,6 +23,7 @@ from apps.console.forms.people import (
     ConfirmationForm,
     RatesForm,
     TeamForm,
+    role_noun,
 )
 from apps.console.layout import console_page, posted, require, try_change
 from apps.core.errors import NotAllowed
@@ -51,14 +53,17 @@ def team_create_page(request: HttpRequest) -> HttpResponseBase:
         team = try_change(form, lambda: team_create(name=name, actor=actor, owner=user))
         if team:
             request.session[SESSION_TEAM] = str(team.id)
-            messages.success(request, f"{team.name} is ready. You are its owner.")
+            messages.success(
+                request,
+                _("%(team)s is ready. You are its owner.") % {"team": team.name},
+            )
             return redirect("console:pool_list")
     context = {
         "form": form,
         "teams": teams,
         "team": chosen_team(request, teams),
         "may_create": may_create,
-        "invitations": invitations_of(user),
+        "invitations": [(each, role_noun(each.role)) for each in invitations_of(user)],
     }
     return render(request, "console/start.html", context)
 
@@ -90,12 +95,14 @@ def team_rename(request: TeamRequest) -> HttpResponseBase:
             ),
         )
         if changed:
-            messages.success(request, f"The team is now called {changed.name}.")
+            messages.success(
+                request, _("The team is now called %(team)s.") % {"team": changed.name}
+            )
             return redirect("console:team")
     context = {
-        "title": "Rename the team",
+        "title": _("Rename the team"),
         "form": form,
-        "label": "Save name",
+        "label": _("Save name"),
         "back": reverse("console:team"),
     }
     return console_page(request, "console/form.html", context, tab="team")
@@ -120,14 +127,16 @@ def team_rates(request: TeamRequest) -> HttpResponseBase:
             lambda: team_update(team=team, actor=request.actor, **form.cleaned_data),
         )
         if changed:
-            messages.success(request, "The team's rates are saved.")
+            messages.success(request, _("The team's rates are saved."))
             return redirect("console:budget_list")
     context = {
-        "title": "Rates of the team",
-        "lead": "All keys of the team together. A key can have lower rates of its own. "
-        "What goes beyond is answered with 429 and the time to wait.",
+        "title": _("Rates of the team"),
+        "lead": _(
+            "All keys of the team together. A key can have lower rates of its own. "
+            "What goes beyond is answered with 429 and the time to wait."
+        ),
         "form": form,
-        "label": "Save rates",
+        "label": _("Save rates"),
         "back": reverse("console:budget_list"),
     }
     return console_page(request, "console/form.html", context, tab="budgets")
@@ -149,18 +158,18 @@ def team_delete_page(request: TeamRequest) -> HttpResponseBase:
         )
         if form.is_valid():
             request.session.pop(SESSION_TEAM, None)
-            messages.success(request, f"{name} is deleted.")
+            messages.success(request, _("%(team)s is deleted.") % {"team": name})
             return redirect("playground:index")
     context = {
-        "title": f"Delete {team.name}?",
+        "title": _("Delete the team “%(team)s”?") % {"team": team.name},
         "points": [
-            "All members lose access and all API keys stop immediately.",
-            "Its pools, credentials, budgets and runs are deleted.",
-            "Its ledger stays, and ends with this deletion.",
-            "This cannot be undone.",
+            _("All members lose access and all API keys stop immediately."),
+            _("Its pools, credentials, budgets and runs are deleted."),
+            _("Its ledger stays, and ends with this deletion."),
+            _("This cannot be undone."),
         ],
         "form": form,
-        "label": "Delete the team",
+        "label": _("Delete the team"),
         "back": reverse("console:team"),
     }
     return console_page(request, "console/confirm.html", context, tab="team")

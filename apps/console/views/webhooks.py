@@ -8,6 +8,8 @@ from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import (
     require_GET,
@@ -49,7 +51,7 @@ SHOWN = 100
 LABELS = {
     **{name: each.label for name, each in EVENT_TYPES.items()},
     TEST.name: TEST.label,
-    BATCH: "Ledger entries",
+    BATCH: gettext_noop("Ledger entries"),
 }
 
 
@@ -59,7 +61,7 @@ def webhook_list_page(request: TeamRequest) -> HttpResponseBase:
     """List the team's webhooks."""
     require(request, Permission.MANAGE_WEBHOOKS)
     rows = [
-        {"webhook": each, "origin": origin_of(each.url)}
+        {"webhook": each, "origin": origin_of(each.url), "labels": _labels(each)}
         for each in webhook_list(team_id=request.team.id)
     ]
     return console_page(request, "console/webhooks.html", {"rows": rows}, tab=TAB)
@@ -79,10 +81,12 @@ def webhook_new(request: TeamRequest) -> HttpResponseBase:
                 team=request.team, values=form.values, actor=request.actor
             ),
         )
-        if made is not None and made[1]:
+        if made is not None and made[0].is_signed:
             return _secret_page(request, *made)
         if made is not None:
-            messages.success(request, f"The webhook {made[0].name} is added.")
+            messages.success(
+                request, _("The webhook %(name)s is added.") % {"name": made[0].name}
+            )
             return redirect("console:webhook", made[0].id)
     context = {"form": form, "back": reverse("console:webhook_list")}
     status = 422 if form.is_bound else 200
@@ -102,7 +106,7 @@ def webhook_page(request: TeamRequest, webhook_id: uuid.UUID) -> HttpResponseBas
     ]
     context = {
         "webhook": webhook,
-        "labels": [LABELS.get(name, name) for name in webhook.event_types],
+        "labels": _labels(webhook),
         "rows": deliveries,
         "shown": SHOWN,
     }
@@ -123,7 +127,9 @@ def webhook_edit(request: TeamRequest, webhook_id: uuid.UUID) -> HttpResponseBas
             ),
         )
         if saved is not None:
-            messages.success(request, f"The webhook {saved.name} is saved.")
+            messages.success(
+                request, _("The webhook %(name)s is saved.") % {"name": saved.name}
+            )
             return redirect("console:webhook", webhook.id)
     back = reverse("console:webhook", args=[webhook.id])
     context = {"form": form, "webhook": webhook, "back": back}
@@ -140,10 +146,15 @@ def webhook_switch(request: TeamRequest, webhook_id: uuid.UUID) -> HttpResponseB
     webhook = _webhook(request, webhook_id)
     is_enabled = request.POST.get("enable") == "yes"
     values = {"is_enabled": is_enabled}
+    done = (
+        _("The webhook %(name)s is enabled.")
+        if is_enabled
+        else _("The webhook %(name)s is disabled.")
+    )
     return change_and_tell(
         request,
         lambda: webhook_update(webhook=webhook, values=values, actor=request.actor),
-        f"The webhook {webhook.name} is {'enabled' if is_enabled else 'disabled'}.",
+        done % {"name": webhook.name},
         reverse("console:webhook", args=[webhook.id]),
     )
 
@@ -159,13 +170,15 @@ def webhook_rotate(request: TeamRequest, webhook_id: uuid.UUID) -> HttpResponseB
             request, *secret_rotate(webhook=webhook, actor=request.actor)
         )
     context = {
-        "title": f"Replace the secret of {webhook.name}?",
+        "title": _("Replace the secret of “%(name)s”?") % {"name": webhook.name},
         "points": [
-            "Messages are signed with both secrets for a day, so that the receiver "
-            "can change over without losing any.",
-            "The new secret is shown once.",
+            _(
+                "Messages are signed with both secrets for a day, so that the receiver "
+                "can change over without losing any."
+            ),
+            _("The new secret is shown once."),
         ],
-        "label": "Replace secret",
+        "label": _("Replace secret"),
         "back": reverse("console:webhook", args=[webhook.id]),
         "is_harmless": True,
     }
@@ -180,7 +193,7 @@ def webhook_test_view(request: TeamRequest, webhook_id: uuid.UUID) -> HttpRespon
     return change_and_tell(
         request,
         lambda: webhook_test(webhook=webhook, actor=request.actor),
-        "A test is on its way; it appears below within seconds.",
+        _("A test is on its way; it appears below within seconds."),
         reverse("console:webhook", args=[webhook.id]),
     )
 
@@ -196,7 +209,7 @@ def webhook_resend(
     return change_and_tell(
         request,
         lambda: delivery_resend(delivery=delivery, actor=request.actor),
-        "The message is sent again, with the same id.",
+        _("The message is sent again, with the same id."),
         reverse("console:webhook", args=[webhook.id]),
     )
 
@@ -210,17 +223,19 @@ def webhook_remove(request: TeamRequest, webhook_id: uuid.UUID) -> HttpResponseB
         return change_and_tell(
             request,
             lambda: webhook_delete(webhook=webhook, actor=request.actor),
-            f"The webhook {webhook.name} is deleted.",
+            _("The webhook %(name)s is deleted.") % {"name": webhook.name},
             "console:webhook_list",
         )
     context = {
-        "title": f"Delete the webhook {webhook.name}?",
+        "title": _("Delete the webhook “%(name)s”?") % {"name": webhook.name},
         "points": [
-            "Nothing more is sent to it, not even what waits for another attempt.",
-            "Its secret and the list of its deliveries are erased. What was changed "
-            "about it stays in the ledger.",
+            _("Nothing more is sent to it, not even what waits for another attempt."),
+            _(
+                "Its secret and the list of its deliveries are erased. What was "
+                "changed about it stays in the ledger."
+            ),
         ],
-        "label": "Delete webhook",
+        "label": _("Delete webhook"),
         "back": reverse("console:webhook", args=[webhook.id]),
     }
     return console_page(request, "console/confirm.html", context, tab=TAB)
@@ -236,3 +251,8 @@ def _secret_page(
 ) -> HttpResponseBase:
     context = {"webhook": webhook, "secret": secret}
     return console_page(request, "console/webhook_secret.html", context, tab=TAB)
+
+
+def _labels(webhook: Webhook) -> list[str]:
+    """Return what a webhook sends, in words."""
+    return [LABELS.get(name, name) for name in webhook.event_types]

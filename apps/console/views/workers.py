@@ -11,6 +11,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import (
     require_GET,
     require_http_methods,
@@ -41,7 +42,7 @@ from apps.console.provider_lookup import (
     new_credential,
     provider_initial,
 )
-from apps.console.test_result_view import test_line
+from apps.console.test_result_view import test_line, unmarked_abilities
 from apps.pools.models import Worker
 from apps.pools.selectors import (
     access_worker,
@@ -56,6 +57,7 @@ from apps.pools.services import (
     worker_test,
     worker_update,
 )
+from apps.web.languages import way_back
 from apps.web.team_access import TeamRequest, team_view
 from apps.web.waiting import Work, wait_for
 
@@ -109,7 +111,8 @@ def worker_test_view(request: TeamRequest, worker_id: uuid.UUID) -> HttpResponse
     wait_for(request, _testing(request, worker))
     if is_part(request):
         row = worker_row(access_worker(request.team.id, worker_id))
-        context = {"row": row, "test": row.test}
+        is_line = request.POST.get("from") == "list"
+        context = {"row": row, "test": row.test, "is_line": is_line, "is_new": True}
         return console_page(request, "console/_worker_tested.html", context, tab=TAB)
     if request.POST.get("from") == "list":
         return redirect(f"{reverse('console:worker_list')}#worker-{worker.id}")
@@ -131,8 +134,27 @@ def worker_price_adopt(request: TeamRequest, worker_id: uuid.UUID) -> HttpRespon
             values=adopted_values(worker, request.POST),
             actor=request.actor,
         ),
-        f"The worker {worker.name} has the list price from today on.",
+        _("The worker %(name)s has the list price from today on.")
+        % {"name": worker.name},
         "console:worker_list",
+    )
+
+
+@require_POST
+@team_view
+def worker_abilities_adopt(
+    request: TeamRequest, worker_id: uuid.UUID
+) -> HttpResponseBase:
+    """Mark a worker for what it showed in its last test, so that runs count on it."""
+    require(request, Permission.MANAGE_POOLS)
+    worker = access_worker(request.team.id, worker_id)
+    values = dict.fromkeys(unmarked_abilities(worker), True)
+    own_page = reverse("console:worker", args=[worker.id])
+    return change_and_tell(
+        request,
+        lambda: worker_update(worker=worker, values=values, actor=request.actor),
+        _("Runs use what the test of %(name)s showed.") % {"name": worker.name},
+        way_back(request, request.POST.get("next", own_page)),
     )
 
 
@@ -146,17 +168,17 @@ def worker_remove(request: TeamRequest, worker_id: uuid.UUID) -> HttpResponseBas
         return change_and_tell(
             request,
             lambda: worker_delete(worker=worker, actor=request.actor),
-            f"The worker {worker.name} is deleted.",
+            _("The worker %(name)s is deleted.") % {"name": worker.name},
             "console:worker_list",
         )
     context = {
-        "title": f"Delete the worker {worker.name}?",
+        "title": _("Delete the worker “%(name)s”?") % {"name": worker.name},
         "points": [
-            "Its prices and its last test go with it.",
-            "Runs it worked in stay on record.",
-            "A key it used stays under Credentials.",
+            _("Its prices and its last test go with it."),
+            _("Runs it worked in stay on record."),
+            _("A credential it used stays under Credentials."),
         ],
-        "label": "Delete worker",
+        "label": _("Delete worker"),
         "back": reverse("console:worker", args=[worker.id]),
     }
     return console_page(request, "console/confirm.html", context, tab=TAB)
@@ -183,7 +205,9 @@ def _create(request: TeamRequest) -> HttpResponse:
         )
     if worker is None:
         return _form_page(request, form, status=INVALID)
-    response = _saved(request, worker, f"Worker {worker.name} added.")
+    response = _saved(
+        request, worker, _("Worker %(name)s added.") % {"name": worker.name}
+    )
     fresh = access_worker(request.team.id, worker.id)
     pool = fresh.pools.order_by("-is_default", "name").first()
     if pool is not None:
@@ -214,7 +238,9 @@ def _update(request: TeamRequest, worker: Worker) -> HttpResponse:
     if saved is None:
         fresh = access_worker(request.team.id, worker.id)
         return _form_page(request, form, fresh, status=INVALID)
-    return _saved(request, saved, f"The worker {saved.name} is saved.")
+    return _saved(
+        request, saved, _("The worker %(name)s is saved.") % {"name": saved.name}
+    )
 
 
 def _saved(request: TeamRequest, worker: Worker, words: str) -> HttpResponse:
@@ -262,7 +288,8 @@ def _with_list_price(
         return change_and_tell(
             request,
             lambda: worker_update(worker=worker, values=values, actor=request.actor),
-            f"The worker {worker.name} has the list price from today on.",
+            _("The worker %(name)s has the list price from today on.")
+            % {"name": worker.name},
             reverse("console:worker", args=[worker.id]),
         )
     form = _form(request, worker)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_noop as _
 
 from apps.core.scoping import TeamQuerySet
 from apps.evaluation.candidate_tests import CandidateTest
@@ -11,11 +12,11 @@ from apps.evaluation.candidate_tests import CandidateTest
 class ABOutcome(models.TextChoices):
     """How an A/B test ended."""
 
-    COMPLETED = "completed", "Completed"
+    COMPLETED = "completed", _("Completed")
     """Its time is over, or it has as many runs as it was to."""
-    STOPPED = "stopped", "Stopped"
+    STOPPED = "stopped", _("Stopped")
     """A person or a key stopped it, or promoted the candidate."""
-    FAILED = "failed", "Failed"
+    FAILED = "failed", _("Failed")
     """The candidate could not answer any more; `error` says why."""
 
 

@@ -73,20 +73,22 @@ class EvaluationPair:
         """Say whether figures of it are of simulated workers or tasks."""
         return self.earlier.is_simulated or self.later.is_simulated
 
-    def changed(self, label: str = "") -> list[ChangedTask]:
-        """Return the tasks that changed, of one system or of all."""
-        return [
-            task
-            for system in self.systems
-            if label in ("", system.label)
-            for task in system.changed
-        ]
+    @property
+    def changed(self) -> list[ChangedTask]:
+        """Return the tasks that changed, of all systems."""
+        return [task for system in self.systems for task in system.changed]
 
 
 def others_of(evaluation: Evaluation) -> TeamQuerySet[Evaluation]:
     """Return what an evaluation can be compared with, newest first."""
     rows = evaluation_list(evaluation.team_id).exclude(id=evaluation.id)
     return rows.filter(version__suite=evaluation.version.suite_id)
+
+
+def shared_systems(one: Evaluation, other: Evaluation) -> int:
+    """Return how many systems two evaluations have in common."""
+    own = {system.identity for system in _systems(one)}
+    return sum(system.identity in own for system in _systems(other))
 
 
 def compare(one: Evaluation, other: Evaluation) -> EvaluationPair:

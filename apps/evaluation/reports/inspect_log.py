@@ -16,6 +16,7 @@ from typing import Any
 from uuid import UUID
 
 import orjson
+from django.utils import translation
 
 from apps.audit.models import JobState
 from apps.audit.selectors import entries_by_subject
@@ -31,6 +32,7 @@ from apps.evaluation.models import (
 from apps.evaluation.reports.report import Report
 from apps.evaluation.selectors import results_of
 from apps.evaluation.suites.storage import task_read
+from apps.evaluation.verifiers.kinds import Verifier
 from apps.evaluation.verifiers.words import right_answers, verifier_words
 from apps.runs.models import Run, Step
 
@@ -238,7 +240,7 @@ def _sample(
         "scores": {
             SCORER: {
                 "value": "C" if result.state == ResultState.RIGHT else "I",
-                "explanation": result.cause or verifier_words(task.verifier),
+                "explanation": result.cause or _explained(task.verifier),
             }
         },
         "metadata": {
@@ -269,3 +271,9 @@ def _error(message: str) -> dict[str, str]:
 
 def _time(moment: Any) -> str:
     return moment.isoformat() if moment else ""
+
+
+def _explained(verifier: Verifier) -> str:
+    """Return which answer is right, in English: a log is no page."""
+    with translation.override("en"):
+        return verifier_words(verifier)

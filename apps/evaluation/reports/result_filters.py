@@ -13,15 +13,7 @@ from apps.evaluation.selectors import results_of
 from apps.runs.models import Step
 
 WITHOUT, REJECTED = "without", "rejected"
-PLAN_WORDS = {
-    WITHOUT: "Without a plan",
-    REJECTED: "Rejected plan",
-    **{
-        fault.value: f"Rejected plan: {fault.value.replace('_', ' ')}"
-        for fault in PlanFault
-    },
-}
-"""What can be asked about plans."""
+"""What can be asked about plans, beside a `PlanFault`."""
 ORACLE = "oracle"
 """Stands for all systems together, where a system is compared with another."""
 
@@ -35,7 +27,7 @@ class ResultFilters:
     family: str = ""
     state: str = ""
     plan: str = ""
-    """One of `PLAN_WORDS`."""
+    """WITHOUT, REJECTED or a `PlanFault`."""
     worker: str = ""
     """Did one of the steps."""
     against: str = ""
@@ -68,7 +60,7 @@ def results_found(
         rows = rows.filter(is_unplanned=True)
     elif filters.plan == REJECTED:
         rows = rows.filter(rejected_plans__gt=0)
-    elif filters.plan in PLAN_WORDS:
+    elif filters.plan in set(PlanFault):
         rows = rows.filter(plan_faults__has_key=filters.plan)
     if filters.worker:
         steps = Step.objects.for_team(evaluation.team_id).exclude(state="skipped")

@@ -13,7 +13,7 @@ from datetime import timedelta
 from django.db import DatabaseError, InterfaceError, transaction
 from django.utils import timezone
 
-from apps.audit.jobs import BROKE_OFF, Heartbeat, job_claim
+from apps.audit.jobs import BROKE_OFF, Heartbeat, job_claim, jobs_rested
 from apps.audit.models import JobState
 from apps.core.errors import ConductorError
 from apps.evaluation.job_sharing import jobs_for
@@ -33,7 +33,7 @@ def shadow_take(kind: ProcessKind) -> Generator[None] | None:
     `kind`: of this process.
     """
     rows = jobs_for(kind, ShadowTest.objects.across_teams())
-    test = job_claim(rows.filter(beat_at__lte=timezone.now() - IDLE))
+    test = job_claim(jobs_rested(rows, IDLE))
     return None if test is None else shadow_steps(test)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import uuid
 
 from django.db import models
+from django.utils.translation import gettext_noop as _
 
 from apps.accounts.models import Team
 from apps.audit.models import BackgroundJob
@@ -19,12 +20,12 @@ from apps.evaluation.candidate_tests import CandidateTest
 class ShadowOutcome(models.TextChoices):
     """How a shadow test ended."""
 
-    COMPLETED = "completed", "Completed"
+    COMPLETED = "completed", _("Completed")
     """Its time is over, or it has mirrored as many runs as it was to."""
-    STOPPED = "stopped", "Stopped"
+    STOPPED = "stopped", _("Stopped")
     """A person or a key stopped it."""
-    BUDGET = "budget", "Cost limit reached"
-    FAILED = "failed", "Failed"
+    BUDGET = "budget", _("Cost limit reached")
+    FAILED = "failed", _("Failed")
     """It could not go on; `error` says why."""
 
 
@@ -58,13 +59,13 @@ class ShadowTest(CandidateTest, BackgroundJob):
 class MirrorState(models.TextChoices):
     """Where a mirrored run stands."""
 
-    PENDING = "pending", "Original run in progress"
-    WAITING = "waiting", "Waiting"
-    STARTED = "started", "Candidate's run in progress"
-    JUDGED = "judged", "Being judged"
+    PENDING = "pending", _("Original run in progress")
+    WAITING = "waiting", _("Waiting")
+    STARTED = "started", _("Candidate's run in progress")
+    JUDGED = "judged", _("Being judged")
     """Both answers are there, and a model compares them."""
-    DONE = "done", "Done"
-    SKIPPED = "skipped", "Left out"
+    DONE = "done", _("Done")
+    SKIPPED = "skipped", _("Left out")
     """It could not be mirrored; `cause` says why."""
 
 
@@ -80,9 +81,9 @@ IN_PROGRESS = (MirrorState.STARTED, MirrorState.JUDGED)
 class Judgement(models.TextChoices):
     """Which answer is better, as a model judges."""
 
-    ORIGINAL = "original", "The original answer is better"
-    CANDIDATE = "candidate", "The candidate's answer is better"
-    SAME = "same", "Equally good"
+    ORIGINAL = "original", _("The original answer is better")
+    CANDIDATE = "candidate", _("The candidate's answer is better")
+    SAME = "same", _("Equally good")
 
 
 class MirroredRun(models.Model):

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar, Literal, Self
 
+from django.utils.translation import gettext_noop as _
+
 from apps.evaluation.systems.base import (
     Arrangement,
     MeasuredSystem,
@@ -44,7 +46,7 @@ class CascadeSystem(MeasuredSystem):
     page_choices: ClassVar[tuple[PageChoice, ...]] = (
         PageChoice(
             "cascade",
-            "Cascade: the cheap worker, then the chosen one if need be, as measured",
+            _("Cascade: the cheap worker, then the chosen one if need be, as measured"),
             ("{cheap}", "{worker}", "{measured}"),
             needs=("cheap", "measured"),
         ),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
+from django.utils.translation import gettext_noop as _
+
 from apps.evaluation.systems.base import (
     Arrangement,
     BaseSystem,
@@ -23,7 +25,7 @@ class DelegatedSystem(BaseSystem):
 
     short_form: ClassVar[str] = "delegated:NAME"
     page_choices: ClassVar[tuple[PageChoice, ...]] = (
-        PageChoice("delegated", "Planning left to the chosen worker", ("{worker}",)),
+        PageChoice("delegated", _("Planning left to the chosen worker"), ("{worker}",)),
     )
 
     kind: Literal["delegated"]

@@ -1,4 +1,4 @@
-"""Plans of the light planner's templates with workers by chance, to learn from.
+"""Plans of the light planner's templates with random workers, to learn from.
 
 Every worker does every kind of step, alone and with answers in sight, so that the step
 model sees them all. Each six tasks get the six templates, in an order of their own: in
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
+from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
 from apps.evaluation.systems.base import (
@@ -37,7 +38,10 @@ class ExplorationSystem(BaseSystem):
     page_choices: ClassVar[tuple[PageChoice, ...]] = (
         PageChoice(
             "exploration",
-            "Exploration, alone: plans to learn from, on the training tasks",
+            _(
+                "Exploration: plans to learn from, on the training tasks; choose it "
+                "alone"
+            ),
             ("{plans}",),
         ),
     )

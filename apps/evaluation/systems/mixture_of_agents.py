@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
+from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
 from apps.evaluation.systems.base import (
@@ -27,7 +28,7 @@ class MixtureOfAgentsSystem(BaseSystem):
     page_choices: ClassVar[tuple[PageChoice, ...]] = (
         PageChoice(
             "moa",
-            "Mixture of agents, aggregated by the chosen worker",
+            _("Mixture of agents, aggregated by the chosen worker"),
             ("{worker}", "{proposals}"),
             is_usual=True,
         ),

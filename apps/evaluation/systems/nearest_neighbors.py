@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal, Self
 
+from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
 from apps.evaluation.systems.base import (
@@ -30,12 +31,12 @@ class NearestNeighborsSystem(MeasuredSystem):
     """A router by the tasks most alike."""
 
     short_form: ClassVar[str] = (
-        "nearest-neighbors:EVALUATION (the best worker of the tasks most alike)"
+        "nearest-neighbors:EVALUATION (the best worker on the most similar tasks)"
     )
     page_choices: ClassVar[tuple[PageChoice, ...]] = (
         PageChoice(
             "nearest-neighbors",
-            "The best worker of the tasks most alike, as measured",
+            _("The best worker on the most similar tasks, as measured"),
             ("{measured}",),
             needs=("measured",),
         ),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
+from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
 from apps.evaluation.systems.base import (
@@ -35,12 +36,15 @@ class ProbeSystem(BaseSystem):
 
     short_form: ClassVar[str] = (
         "probe:WORKER[:VERSION] (every role of a worker in turn, to learn from; "
-        "partners as that version of the light planner knows them, or by chance)"
+        "partners as that version of the light planner knows them, or random)"
     )
     page_choices: ClassVar[tuple[PageChoice, ...]] = (
         PageChoice(
             "probe",
-            "Probes of a worker, alone: every kind of step, on the training tasks",
+            _(
+                "Probes of a worker: every kind of step, on the training tasks; choose "
+                "them alone"
+            ),
             ("{worker}",),
             needs=("worker",),
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
+from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
 from apps.engine.plan import PlannedStep
@@ -35,7 +36,7 @@ class RandomPlanSystem(BaseSystem):
 
     short_form: ClassVar[str] = "random-plan"
     page_choices: ClassVar[tuple[PageChoice, ...]] = (
-        PageChoice("random-plan", "Random plan", is_usual=True),
+        PageChoice("random-plan", _("Random plan"), is_usual=True),
     )
 
     kind: Literal["random_plan"]

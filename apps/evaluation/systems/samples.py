@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
+from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
 from apps.evaluation.systems.base import PageChoice
@@ -28,7 +29,7 @@ class SamplesSystem(RepeatedWorkerSystem):
     page_choices: ClassVar[tuple[PageChoice, ...]] = (
         PageChoice(
             "samples",
-            "Several answers of the cheap worker, from which a cascade learns",
+            _("Several answers from the cheap worker, for a cascade to learn from"),
             ("{cheap}", "{samples}"),
             needs=("cheap",),
         ),

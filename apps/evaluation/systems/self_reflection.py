@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
+from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
 from apps.evaluation.systems.base import PageChoice
@@ -21,7 +22,7 @@ class SelfReflectionSystem(RepeatedWorkerSystem):
     page_choices: ClassVar[tuple[PageChoice, ...]] = (
         PageChoice(
             "self-reflection",
-            "Self-reflection of the chosen worker",
+            _("Self-reflection of the chosen worker"),
             ("{worker}", "{turns}"),
             is_usual=True,
         ),

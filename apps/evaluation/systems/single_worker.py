@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
+from django.utils.translation import gettext_noop as _
+
 from apps.evaluation.systems.base import (
     Arrangement,
     PageChoice,
@@ -25,7 +27,7 @@ class WorkerSystem(VersionedSystem):
         "worker:NAME, and perhaps :pool-version=N, or workers (each one alone)"
     )
     page_choices: ClassVar[tuple[PageChoice, ...]] = (
-        PageChoice("workers", "Each worker alone", is_usual=True),
+        PageChoice("workers", _("Each worker alone"), is_usual=True),
     )
     is_direct: ClassVar[bool] = True
 

@@ -17,6 +17,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import Annotated, ClassVar, Literal, Self
 
+from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
 from apps.evaluation.systems.base import (
@@ -45,7 +46,7 @@ class SmoothieSystem(MeasuredSystem):
     page_choices: ClassVar[tuple[PageChoice, ...]] = (
         PageChoice(
             "smoothie",
-            "Smoothie: the worker whose answers agree most, without grades",
+            _("Smoothie: the worker whose answers agree most, without grades"),
             ("{measured}",),
             needs=("measured",),
         ),

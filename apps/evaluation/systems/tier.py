@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+from django.utils.translation import gettext_noop as _
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -45,14 +46,14 @@ class TierSystem(VersionedSystem):
     page_choices: ClassVar[tuple[PageChoice, ...]] = (
         PageChoice(
             "conductor:ultra",
-            "Conductor, tier ultra",
+            _("Conductor, tier ultra"),
             ("rounds={rounds}",),
             is_usual=True,
             again=AGAIN,
         ),
         PageChoice(
             "conductor:mini",
-            "Conductor, tier mini",
+            _("Conductor, tier mini"),
             ("rounds={rounds}",),
             again=AGAIN,
         ),

@@ -9,6 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Literal, Self
 
+from django.utils.translation import gettext_noop as _
+
 from apps.evaluation.suites.tasks import Label
 from apps.evaluation.systems.base import (
     Arrangement,
@@ -34,7 +36,7 @@ class WorkerPerFamilySystem(MeasuredSystem):
     page_choices: ClassVar[tuple[PageChoice, ...]] = (
         PageChoice(
             "per-family",
-            "The best worker of each family, as measured",
+            _("The best worker for each family, as measured"),
             ("{measured}",),
             needs=("measured",),
         ),

@@ -11,6 +11,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal
 
 import orjson
+from django.utils.translation import gettext_noop as _
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -61,7 +62,7 @@ class ExactVerifier(InputPart):
         found = self._normal(final_answer(text))
         if any(found == self._normal(answer) for answer in wanted):
             return RIGHT
-        return Grade(False, "the final answer is another one")
+        return Grade(False, _("the final answer is another one"))
 
     def _normal(self, text: str) -> str:
         joined = SPACE.sub(" ", text).strip()
@@ -114,13 +115,13 @@ class NumericVerifier(InputPart):
         """Compare the final answer, or the last number in it."""
         found = last_number(final_answer(text))
         if found is None:
-            return Grade(False, "the final answer holds no number")
+            return Grade(False, _("the final answer holds no number"))
         wanted = _number(self.answer)
         assert wanted is not None  # checked when the suite was read
         allowed = max(self.tolerance, abs(wanted) * self.relative_tolerance)
         if abs(found - wanted) <= allowed:
             return RIGHT
-        return Grade(False, "the number is another one")
+        return Grade(False, _("the number is another one"))
 
 
 class ChoiceVerifier(InputPart):
@@ -150,8 +151,8 @@ class ChoiceVerifier(InputPart):
         if letters == {self.answer}:
             return RIGHT
         if not letters:
-            return Grade(False, "the final answer names no choice")
-        return Grade(False, "another choice, or more than one, is named")
+            return Grade(False, _("the final answer names no choice"))
+        return Grade(False, _("another choice, or more than one, is named"))
 
 
 class PatternVerifier(InputPart):
@@ -168,7 +169,7 @@ class PatternVerifier(InputPart):
         """Search the whole answer."""
         if pattern_compiled(self.pattern).search(text):
             return RIGHT
-        return Grade(False, "the pattern does not match")
+        return Grade(False, _("the pattern does not match"))
 
 
 def _is_schema(schema: dict[str, Any]) -> dict[str, Any]:
@@ -196,7 +197,7 @@ class JsonSchemaVerifier(InputPart):
         except orjson.JSONDecodeError as exc:
             return Grade(False, f"it is not JSON: {exc.msg} at {exc.pos + 1}")
         except TooComplex:
-            return Grade(False, "it is too long or too deeply nested to be checked")
+            return Grade(False, _("it is too long or too deeply nested to be checked"))
         return Grade(False, "; ".join(problems)) if problems else RIGHT
 
 
@@ -219,7 +220,9 @@ class LatexVerifier(InputPart):
         numbers = _number(found), _number(wanted)
         if None not in numbers and numbers[0] == numbers[1]:
             return RIGHT
-        return Grade(False, "the final answer is another one, or is written otherwise")
+        return Grade(
+            False, _("the final answer is another one, or is written otherwise")
+        )
 
 
 def _mathematical(text: str) -> str:

@@ -1,6 +1,11 @@
-"""Verifiers in words for people, and the right answers as texts. Pure."""
+"""Verifiers in words for people, and the right answers as texts."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from apps.evaluation.verifiers.kinds import (
     ChoiceVerifier,
@@ -36,21 +41,27 @@ def verifier_words(verifier: Verifier) -> str:
     """Return a sentence that says which answer is right."""
     match verifier:
         case ExactVerifier():
-            answers = " or ".join(map(_short, right_answers(verifier)))
-            case_words = "" if verifier.ignore_case else ", in the same case"
-            return f"The final answer is {answers}{case_words}."
+            said = _("The final answer is {answers}, in the same case.")
+            if verifier.ignore_case:
+                said = _("The final answer is {answers}.")
+            return said.format(answers=_either(map(_short, right_answers(verifier))))
         case NumericVerifier():
-            return f"The final answer is the number {verifier.answer}{_near(verifier)}."
+            said = _("The final answer is the number {number}.")
+            return said.format(number=f"{verifier.answer}{_near(verifier)}")
         case ChoiceVerifier():
-            return f"The final answer is choice {verifier.answer}{_choice(verifier)}."
+            said = _("The final answer is choice {choice}.")
+            return said.format(choice=f"{verifier.answer}{_choice(verifier)}")
         case PatternVerifier():
-            return f"The pattern {_short(verifier.pattern)} matches in the answer."
+            said = _("The pattern {pattern} matches in the answer.")
+            return said.format(pattern=_short(verifier.pattern))
         case JsonSchemaVerifier():
-            return "The answer is JSON that fits a schema."
+            return _("The answer is JSON that fits a schema.")
         case LatexVerifier():
-            return f"The final answer is {_short(verifier.answer)} in LaTeX."
+            said = _("The final answer is {answer} in LaTeX.")
+            return said.format(answer=_short(verifier.answer))
         case ModelGradedVerifier():
-            return f"A model judges: {_short(verifier.rubric)}."
+            said = _("A model judges: {rubric}.")
+            return said.format(rubric=_short(verifier.rubric))
         case UnitTestsVerifier():
             return _tests(verifier)
 
@@ -61,7 +72,7 @@ def _near(verifier: NumericVerifier) -> str:
         within.append(f"± {verifier.tolerance}")
     if verifier.relative_tolerance:
         within.append(f"± {100 * verifier.relative_tolerance:f} %")
-    return f" {' or '.join(within)}" if within else ""
+    return f" {_either(within)}" if within else ""
 
 
 def _choice(verifier: ChoiceVerifier) -> str:
@@ -72,11 +83,23 @@ def _choice(verifier: ChoiceVerifier) -> str:
 
 def _tests(verifier: UnitTestsVerifier) -> str:
     count = len(verifier.cases)
-    what = f"{count} case{'' if count == 1 else 's'}" if count else "its tests"
-    whose = f"The function {verifier.entry_point}" if verifier.entry_point else "Code"
-    return f"{whose} passes {what}, within {verifier.time_s} s of processor time."
+    whose = verifier.entry_point
+    what = ngettext("{count} case", "{count} cases", count) if count else _("its tests")
+    said = _("Code passes {what}, within {seconds} s of processor time.")
+    if whose:
+        said = _(
+            "The function {name} passes {what}, within {seconds} s of processor time."
+        )
+    return said.format(
+        name=whose, what=what.format(count=count), seconds=verifier.time_s
+    )
+
+
+def _either(parts: Iterable[str]) -> str:
+    return _(" or ").join(parts)
 
 
 def _short(text: str) -> str:
     plain = " ".join(text.split())
-    return f"“{plain if len(plain) <= LONGEST else plain[:LONGEST] + '…'}”"
+    text = plain if len(plain) <= LONGEST else f"{plain[:LONGEST]}…"
+    return _("“{text}”").format(text=text)

@@ -13,7 +13,7 @@ from apps.gateway.anthropic.documents import message_document
 from apps.gateway.anthropic.request import (
     MessageRequest,
     count_input,
-    parse_message_request,
+    read_message_request,
 )
 from apps.gateway.anthropic.stream import MessageStreamEncoder
 from apps.gateway.auth import authenticate, pass_rates
@@ -21,6 +21,8 @@ from apps.gateway.backend import Backend
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
 from apps.gateway.models_endpoint import usable_models
+from apps.gateway.parsing.json_body import parse_object
+from apps.gateway.presets import MESSAGE, filled_body, filled_request
 from apps.gateway.run_handles import RunHandle
 from apps.gateway.run_starter import RunStarter
 from apps.gateway.stream_sender import Streams
@@ -40,7 +42,11 @@ class AnthropicMessages:
         principal = await self._authenticate(exchange)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
         limit = settings.MAX_PROMPT_BYTES
-        request = parse_message_request(raw, max_prompt_bytes=limit)
+        filled = await filled_request(
+            parse_object(raw), MESSAGE, exchange, principal, self._backend, raw
+        )
+        request = read_message_request(filled, max_prompt_bytes=limit)
+        del filled
         started = await self._starter.start(exchange, principal, request.asked, raw)
         del raw  # may be megabytes of images
         try:
@@ -63,7 +69,8 @@ class AnthropicMessages:
         principal = await self._authenticate(exchange)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
         limit = settings.MAX_PROMPT_BYTES
-        model, tokens = count_input(raw, max_prompt_bytes=limit)
+        filled = await filled_body(parse_object(raw), MESSAGE, principal, self._backend)
+        model, tokens = count_input(filled.body, max_prompt_bytes=limit)
         await pass_rates(exchange, principal)
         if model not in await usable_models(self._backend, principal.key):
             raise NotFound(f"there is no model {model[:100]!r}", param="model")

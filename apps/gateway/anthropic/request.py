@@ -21,7 +21,6 @@ from apps.gateway.anthropic.tools import ToolOptions, read_tool_options
 from apps.gateway.chat_completions.request import read_model
 from apps.gateway.parsing.conductor_options import read_conductor_options
 from apps.gateway.parsing.extra_params import with_cache_marks
-from apps.gateway.parsing.json_body import parse_object
 from apps.gateway.parsing.json_fields import (
     read_bool,
     read_count,
@@ -31,6 +30,7 @@ from apps.gateway.parsing.json_fields import (
 from apps.gateway.parsing.messages import ParsedMessages
 from apps.gateway.parsing.metadata import read_metadata
 from apps.gateway.parsing.params import ignored_names, read_stop
+from apps.gateway.presets import FilledBody
 from apps.gateway.run_starter import ChatTask
 
 USED_FIELDS = frozenset(
@@ -71,9 +71,11 @@ class MessageRequest:
         return self.wants_thinking and self.asked.progress_for(holder) == "reasoning"
 
 
-def parse_message_request(raw: bytes, *, max_prompt_bytes: int) -> MessageRequest:
-    """Return the request in `raw`. Raises: InvalidInput naming the field at fault."""
-    body = parse_object(raw)
+def read_message_request(
+    filled: FilledBody, *, max_prompt_bytes: int
+) -> MessageRequest:
+    """Return the request that a body is. Raises: InvalidInput naming the fault."""
+    body = filled.body
     if body.get("thread") is not None:
         raise ThreadUnsupported(
             "threads are not kept; send the whole conversation", param="thread"
@@ -114,18 +116,17 @@ def parse_message_request(raw: bytes, *, max_prompt_bytes: int) -> MessageReques
         answered=read.answered,
     )
     return MessageRequest(
-        asked,
+        filled.asked(asked),
         wants_thinking=thinking.is_shown,
         estimated_input=estimated_input(read.conversation, tools),
     )
 
 
-def count_input(raw: bytes, *, max_prompt_bytes: int) -> tuple[str, int]:
-    """Return the model that `raw` asks, and an estimate of the tokens it would read.
+def count_input(body: Mapping[str, Any], *, max_prompt_bytes: int) -> tuple[str, int]:
+    """Return the model that is asked, and an estimate of the tokens it would read.
 
     Raises: InvalidInput naming the field at fault.
     """
-    body = parse_object(raw)
     model = read_model(body)
     read = read_conversation(body, max_prompt_bytes)
     tools = read_tool_options(body)

@@ -46,6 +46,7 @@ from apps.gateway.batches.requests import body_of, read_places
 from apps.gateway.batches.results import WriteLines, answer_lines, error_lines
 from apps.gateway.django_backend import DjangoBackend
 from apps.gateway.errors import failure_of_error
+from apps.gateway.parsing.json_body import parse_object
 from apps.gateway.run_starter import ChatTask, order_alone
 from apps.runs.selectors import run_record, run_states
 
@@ -188,10 +189,12 @@ class BatchDriver:
             raw = await database_sync_to_async(file_slice)(
                 batch.input_file, line.offset, line.length
             )
-            asked = await kind.read(self._backend, holder, body_of(raw))
-            _refuse_stream(asked)
             context = {"batch_id": batch.id.hex, "custom_id": line.custom_id}
             principal = key_principal(holder, context)
+            asked = await kind.read(
+                self._backend, principal, parse_object(body_of(raw))
+            )
+            _refuse_stream(asked)
             order = await order_alone(self._backend, principal, asked)
             await self._backend.start_detached(order, line.run_id)
         except (Overloaded, RateLimited) as exc:

@@ -7,18 +7,19 @@ from typing import Any, Protocol
 
 from django.conf import settings
 
-from apps.accounts.types import KeyHolder
+from apps.accounts.principal import KeyPrincipal
 from apps.engine.events import RunCompleted
 from apps.gateway.backend import Backend
 from apps.gateway.chat_completions.documents import completion_document
-from apps.gateway.chat_completions.request import parse_chat_request
+from apps.gateway.chat_completions.request import read_chat_request
+from apps.gateway.presets import CHAT, RESPONSE, TEXT, filled_body
 from apps.gateway.responses.documents import ended_document
 from apps.gateway.responses.endpoints import origin_of_record
 from apps.gateway.responses.previous_response import History
-from apps.gateway.responses.request import parse_request
+from apps.gateway.responses.request import read_request
 from apps.gateway.run_starter import ChatTask
 from apps.gateway.text_completions.documents import text_completion_document
-from apps.gateway.text_completions.request import parse_text_completion
+from apps.gateway.text_completions.request import read_text_completion
 from apps.runs.types import RunRecord, RunSummary
 
 
@@ -28,8 +29,10 @@ class RequestKind(Protocol):
     question: str
     """Field that holds the conversation, for failures that are about it."""
 
-    async def read(self, backend: Backend, holder: KeyHolder, raw: bytes) -> ChatTask:
-        """Return what a body asks for. Raises: InvalidInput."""
+    async def read(
+        self, backend: Backend, principal: KeyPrincipal, sent: Mapping[str, Any]
+    ) -> ChatTask:
+        """Return what a body asks for. Raises: InvalidInput, NotFound, Conflict."""
         ...
 
     def document(
@@ -44,10 +47,13 @@ class ChatRequests:
 
     question = "messages"
 
-    async def read(self, backend: Backend, holder: KeyHolder, raw: bytes) -> ChatTask:
+    async def read(
+        self, backend: Backend, principal: KeyPrincipal, sent: Mapping[str, Any]
+    ) -> ChatTask:
         """See `RequestKind`."""
+        filled = await filled_body(sent, CHAT, principal, backend)
         limit = settings.MAX_PROMPT_BYTES
-        return parse_chat_request(raw, max_prompt_bytes=limit).asked
+        return read_chat_request(filled, max_prompt_bytes=limit).asked
 
     def document(
         self, record: RunRecord, summary: RunSummary, end: RunCompleted
@@ -61,10 +67,13 @@ class TextRequests:
 
     question = "prompt"
 
-    async def read(self, backend: Backend, holder: KeyHolder, raw: bytes) -> ChatTask:
+    async def read(
+        self, backend: Backend, principal: KeyPrincipal, sent: Mapping[str, Any]
+    ) -> ChatTask:
         """See `RequestKind`."""
+        filled = await filled_body(sent, TEXT, principal, backend)
         limit = settings.MAX_PROMPT_BYTES
-        return parse_text_completion(raw, max_prompt_bytes=limit).asked
+        return read_text_completion(filled, max_prompt_bytes=limit).asked
 
     def document(
         self, record: RunRecord, summary: RunSummary, end: RunCompleted
@@ -78,10 +87,13 @@ class ResponseRequests:
 
     question = "input"
 
-    async def read(self, backend: Backend, holder: KeyHolder, raw: bytes) -> ChatTask:
+    async def read(
+        self, backend: Backend, principal: KeyPrincipal, sent: Mapping[str, Any]
+    ) -> ChatTask:
         """See `RequestKind`."""
-        request = parse_request(raw)
-        messages = await History(backend).conversation(holder, request)
+        filled = await filled_body(sent, RESPONSE, principal, backend)
+        request = read_request(filled)
+        messages = await History(backend).conversation(principal.key, request)
         return request.asked(messages, max_bytes=settings.MAX_PROMPT_BYTES)
 
     def document(

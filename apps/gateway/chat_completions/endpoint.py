@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from django.conf import settings
 
@@ -15,16 +12,12 @@ from apps.gateway.auth import authenticate
 from apps.gateway.backend import Backend
 from apps.gateway.chat_completions.chunks import ChunkWriter
 from apps.gateway.chat_completions.documents import completion_document, created_of
-from apps.gateway.chat_completions.presets import (
-    repeated_run,
-    with_preset,
-    without_preset,
-)
 from apps.gateway.chat_completions.request import CompletionRequest, read_chat_request
 from apps.gateway.chat_completions.stream import ChatStreamEncoder
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
 from apps.gateway.parsing.json_body import parse_object
+from apps.gateway.presets import CHAT, filled_request
 from apps.gateway.run_handles import RunHandle
 from apps.gateway.run_starter import RunStarter
 from apps.gateway.step_events import wants_events
@@ -48,8 +41,12 @@ class ChatCompletions:
         has_events = wants_events(exchange)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
         sent = parse_object(raw)
-        request = await self._read(sent, exchange, principal, raw)
-        del sent
+        filled = await filled_request(
+            sent, CHAT, exchange, principal, self._backend, raw
+        )
+        limit = settings.MAX_PROMPT_BYTES
+        request = read_chat_request(filled, max_prompt_bytes=limit)
+        del sent, filled
         started = await self._starter.start(exchange, principal, request.asked, raw)
         del raw  # may be megabytes of images
         try:
@@ -62,22 +59,6 @@ class ChatCompletions:
         except ClientGone:
             started.leave()
             raise
-
-    async def _read(
-        self,
-        sent: Mapping[str, Any],
-        exchange: Exchange,
-        principal: KeyPrincipal,
-        raw: bytes,
-    ) -> CompletionRequest:
-        most, backend = settings.MAX_PROMPT_BYTES, self._backend
-        record = await repeated_run(sent, exchange, principal, backend, raw)
-        if record is None:
-            body, preset = await with_preset(sent, principal, backend)
-            return read_chat_request(body, max_prompt_bytes=most, preset=preset)
-        body = without_preset(sent, record)
-        request = read_chat_request(body, max_prompt_bytes=most)
-        return replace(request, asked=replace(request.asked, is_repeat=True))
 
 
 def _encoder(

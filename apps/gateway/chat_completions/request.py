@@ -18,13 +18,12 @@ from apps.gateway.parsing.extra_params import (
     refuse_other_outputs,
     with_cache_marks,
 )
-from apps.gateway.parsing.json_body import parse_object
 from apps.gateway.parsing.json_fields import read_bool, read_object, read_text
 from apps.gateway.parsing.messages import read_messages
 from apps.gateway.parsing.metadata import read_metadata
 from apps.gateway.parsing.params import ignored_names, read_params
+from apps.gateway.presets import FilledBody
 from apps.gateway.run_starter import ChatTask
-from apps.runs.types import PresetUse
 
 USED_FIELDS = frozenset(
     {
@@ -38,7 +37,6 @@ USED_FIELDS = frozenset(
         "model",
         "n",
         "parallel_tool_calls",
-        "preset",
         "response_format",
         "seed",
         "stop",
@@ -61,20 +59,11 @@ class CompletionRequest:
     """True: `stream_options.include_usage` was set."""
 
 
-def parse_chat_request(raw: bytes, *, max_prompt_bytes: int) -> CompletionRequest:
-    """Return the request in `raw`. Raises: InvalidInput naming the field at fault."""
-    return read_chat_request(parse_object(raw), max_prompt_bytes=max_prompt_bytes)
-
-
 def read_chat_request(
-    body: Mapping[str, Any], *, max_prompt_bytes: int, preset: PresetUse | None = None
+    filled: FilledBody, *, max_prompt_bytes: int
 ) -> CompletionRequest:
-    """Return the request that an object is; `preset` has made its messages.
-
-    Raises: InvalidInput naming the field at fault.
-    """
-    if body.get("preset") is not None:
-        raise InvalidInput("preset: only single requests can use one", param="preset")
+    """Return the request that a body is. Raises: InvalidInput naming the fault."""
+    body = filled.body
     _refuse_unsupported(body)
     options = read_object(body, "stream_options") or {}
     conversation = read_messages(body, max_prompt_bytes)
@@ -93,11 +82,10 @@ def read_chat_request(
         restrictions=conductor.restrictions,
         family=conductor.family,
         metadata=read_metadata(body),
-        preset=preset,
         ignored=ignored_names(body, USED_FIELDS),
     )
     return CompletionRequest(
-        asked=asked,
+        asked=filled.asked(asked),
         wants_usage=read_bool(options, "include_usage", at="stream_options."),
     )
 

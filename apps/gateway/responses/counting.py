@@ -9,8 +9,10 @@ from apps.engine.messages import estimate_input, estimate_tools
 from apps.gateway.auth import authenticate, pass_rates
 from apps.gateway.backend import Backend
 from apps.gateway.exchange import Exchange
+from apps.gateway.parsing.json_body import parse_object
+from apps.gateway.presets import RESPONSE, filled_body
 from apps.gateway.responses.previous_response import History
-from apps.gateway.responses.request import parse_request
+from apps.gateway.responses.request import read_request
 
 
 class InputTokens:
@@ -29,7 +31,10 @@ class InputTokens:
         principal.require(RUN)
         await pass_rates(exchange, principal)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
-        request = parse_request(raw, needs_input=False)
+        filled = await filled_body(
+            parse_object(raw), RESPONSE, principal, self._backend
+        )
+        request = read_request(filled, needs_input=False)
         messages = await self._history.conversation(principal.key, request)
         tokens = estimate_input(messages) + estimate_tools(request.params.tools)
         await exchange.send_json(

@@ -16,6 +16,8 @@ from apps.gateway.errors import (
     MethodNotAllowed,
 )
 from apps.gateway.exchange import Exchange
+from apps.gateway.parsing.json_body import parse_object
+from apps.gateway.presets import RESPONSE, filled_request
 from apps.gateway.responses.documents import (
     Origin,
     ended_document,
@@ -25,7 +27,7 @@ from apps.gateway.responses.documents import (
 from apps.gateway.responses.ids import response_id, run_of_response
 from apps.gateway.responses.input_items import input_page, read_paging
 from apps.gateway.responses.previous_response import History
-from apps.gateway.responses.request import parse_request
+from apps.gateway.responses.request import read_request
 from apps.gateway.responses.stream import ResponseStreamEncoder
 from apps.gateway.run_handles import RemoteRun, RunHandle
 from apps.gateway.run_starter import ChatTask, RunStarter
@@ -50,7 +52,10 @@ class Responses:
         principal = await authenticate(exchange, self._backend)
         principal.require(RUN)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
-        request = parse_request(raw)
+        filled = await filled_request(
+            parse_object(raw), RESPONSE, exchange, principal, self._backend, raw
+        )
+        request = read_request(filled)
         messages = await self._history.conversation(principal.key, request)
         asked = request.asked(messages, max_bytes=settings.MAX_PROMPT_BYTES)
         started = await self._starter.start(exchange, principal, asked, raw)

@@ -37,6 +37,7 @@ from apps.gateway.parsing.messages import settle
 from apps.gateway.parsing.metadata import read_metadata
 from apps.gateway.parsing.params import MAX_IGNORED_NAMES, ignored_names
 from apps.gateway.parsing.tools import read_parallel
+from apps.gateway.presets import FilledBody, refuse_preset
 from apps.gateway.responses.ids import run_of_response
 from apps.gateway.responses.input_parser import Entry, read_input
 from apps.gateway.responses.tools import (
@@ -70,7 +71,7 @@ USED_FIELDS = frozenset(
 )
 ELSEWHERE = {
     "conversation": "conversations are not kept; use previous_response_id",
-    "prompt": "prompt templates are not kept; send input",
+    "prompt": "prompt templates of OpenAI are not kept; send input or a preset",
 }
 """Fields that would change the question, so leaving them out is no tolerance."""
 LOGPROBS = "message.output_text.logprobs"
@@ -100,6 +101,7 @@ class ResponseRequest:
     is_background: bool
     ignored: str
     echo: Mapping[str, Any]
+    filled: FilledBody
 
     def asked(self, messages: Messages, *, max_bytes: int) -> ChatTask:
         """Return the whole question. Raises: InvalidInput.
@@ -107,7 +109,7 @@ class ResponseRequest:
         `messages`: the conversation, what earlier responses add to it included.
         """
         conversation = settle(messages, max_bytes, "input")
-        return ChatTask(
+        task = ChatTask(
             model=self.model,
             prompt=conversation.prompt,
             prompt_field="input",
@@ -123,14 +125,22 @@ class ResponseRequest:
             echo=self.echo,
             metadata=self.echo.get("metadata", {}),
         )
+        return self.filled.asked(task)
 
 
 def parse_request(raw: bytes, *, needs_input: bool = True) -> ResponseRequest:
-    """Return the request in `raw`. Raises: InvalidInput naming the field at fault.
+    """Return the request in `raw`; a preset cannot make it. Raises: InvalidInput."""
+    body = parse_object(raw)
+    refuse_preset(body)
+    return read_request(FilledBody(body), needs_input=needs_input)
+
+
+def read_request(filled: FilledBody, *, needs_input: bool = True) -> ResponseRequest:
+    """Return the request that a body is. Raises: InvalidInput naming the fault.
 
     `needs_input`: False if a response to go on from is enough.
     """
-    body = parse_object(raw)
+    body = filled.body
     previous = _read_previous(body)
     is_on_record = previous is not None and body.get("input") is None
     _refuse_unsupported(body)
@@ -147,6 +157,7 @@ def parse_request(raw: bytes, *, needs_input: bool = True) -> ResponseRequest:
         is_background=is_background,
         ignored=_ignored(body),
         echo=_read_echo(body, has_instructions=bool(instructions)),
+        filled=filled,
     )
 
 

@@ -13,6 +13,8 @@ from apps.gateway.chat_completions.documents import created_of
 from apps.gateway.chat_completions.stream import ChatStreamEncoder
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
+from apps.gateway.parsing.json_body import parse_object
+from apps.gateway.presets import TEXT, filled_request
 from apps.gateway.run_starter import RunStarter
 from apps.gateway.step_events import wants_events
 from apps.gateway.stream_sender import Streams
@@ -20,7 +22,7 @@ from apps.gateway.text_completions.documents import (
     TextChunkWriter,
     text_completion_document,
 )
-from apps.gateway.text_completions.request import parse_text_completion
+from apps.gateway.text_completions.request import read_text_completion
 from apps.gateway.tool_calls import SentCalls
 from apps.gateway.whole import answer_whole
 
@@ -38,8 +40,11 @@ class TextCompletions:
         principal = await authenticate(exchange, self._backend)
         principal.require(RUN)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
+        filled = await filled_request(
+            parse_object(raw), TEXT, exchange, principal, self._backend, raw
+        )
         limit = settings.MAX_PROMPT_BYTES
-        request = parse_text_completion(raw, max_prompt_bytes=limit)
+        request = read_text_completion(filled, max_prompt_bytes=limit)
         asked = request.asked
         started = await self._starter.start(exchange, principal, asked, raw)
         try:

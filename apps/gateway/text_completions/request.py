@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.core.errors import InvalidInput
-from apps.engine.ports import Message
+from apps.engine.ports import Message, Messages
 from apps.gateway.chat_completions.request import CompletionRequest, read_model
 from apps.gateway.parsing.conductor_options import read_conductor_options
-from apps.gateway.parsing.json_body import parse_object
 from apps.gateway.parsing.json_fields import read_bool, read_object, type_error
 from apps.gateway.parsing.messages import settle
 from apps.gateway.parsing.metadata import read_metadata
 from apps.gateway.parsing.params import ignored_names, read_params
+from apps.gateway.presets import FilledBody
 from apps.gateway.run_starter import ChatTask
 
 USED_FIELDS = frozenset(
@@ -44,16 +44,19 @@ CHAT_ONLY = ("max_completion_tokens", "response_format", "tools", "tool_choice")
 """Fields of chat completions that this form has never had."""
 
 
-def parse_text_completion(raw: bytes, *, max_prompt_bytes: int) -> CompletionRequest:
-    """Return the request in `raw`. Raises: InvalidInput naming the field at fault."""
-    body = parse_object(raw)
+def read_text_completion(
+    filled: FilledBody, *, max_prompt_bytes: int
+) -> CompletionRequest:
+    """Return the request that a body is. Raises: InvalidInput naming the fault."""
+    body = filled.body
     _refuse_unsupported(body)
     options = read_object(body, "stream_options") or {}
-    question: Message = {"role": "user", "content": _read_prompt(body)}
+    conversation = settle(_messages(filled), max_prompt_bytes, "prompt")
     conductor = read_conductor_options(body)
     asked = ChatTask(
         model=read_model(body),
-        prompt=settle((question,), max_prompt_bytes, "prompt").prompt,
+        prompt=conversation.prompt,
+        messages=conversation.messages,
         prompt_field="prompt",
         params=read_params(body),
         is_streamed=read_bool(body, "stream"),
@@ -65,7 +68,14 @@ def parse_text_completion(raw: bytes, *, max_prompt_bytes: int) -> CompletionReq
         ignored=ignored_names(body, USED_FIELDS),
     )
     wants_usage = read_bool(options, "include_usage", at="stream_options.")
-    return CompletionRequest(asked=asked, wants_usage=wants_usage)
+    return CompletionRequest(asked=filled.asked(asked), wants_usage=wants_usage)
+
+
+def _messages(filled: FilledBody) -> Messages:
+    question: Message = {"role": "user", "content": _read_prompt(filled.body)}
+    if not filled.system:
+        return (question,)
+    return ({"role": "system", "content": filled.system}, question)
 
 
 def _read_prompt(body: Mapping[str, Any]) -> str:

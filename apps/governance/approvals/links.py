@@ -11,14 +11,15 @@ import uuid
 
 from django.conf import settings
 from django.core.signing import BadSignature, SignatureExpired, TimestampSigner
+from django.utils.translation import gettext_noop as _
 
 from apps.runs.models import PlanApproval
 
 SALT = "conductor.approval-link"
-ALTERED = "This link is not as Conductor made it: it was changed, or is incomplete."
-LATE = "The time of this link is over."
-OTHER_PERSON = "This link was made for another person."
-OTHER_PLAN = "The plan has been changed since this link was made."
+ALTERED = _("This link is not as Conductor made it: it was changed, or is incomplete.")
+LATE = _("The time of this link is over.")
+OTHER_PERSON = _("This link was made for another person.")
+OTHER_PLAN = _("The plan has been changed since this link was made.")
 
 
 def approval_link(approval: PlanApproval, user_id: uuid.UUID) -> str:

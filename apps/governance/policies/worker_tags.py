@@ -7,10 +7,15 @@ stated it, so nobody knows whether a tag of the kind would be true of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+
+from django.utils.translation import gettext_noop as _
 
 from apps.governance.policies.words import normalized
 
+Say = Callable[[str], str]
+"""Translates words for a page; `str` leaves them in English."""
+QUOTED = _("“{word}”")
 ALWAYS_STATED = "provider"
 """The kind of the tag that every worker has by its address."""
 
@@ -33,11 +38,14 @@ def kind_of(tag: str) -> str:
     return kind.strip() if colon else ""
 
 
-def nor_unstated(wanted: Iterable[str]) -> str:
+def nor_unstated(wanted: Iterable[str], say: Say = str) -> str:
     """Say in words that a rule also excludes who states nothing of its tags' kinds."""
     kinds = [kind for kind in not_stated((), wanted) if kind != ALWAYS_STATED]
-    named = " or ".join(f"“{kind}:…”" for kind in kinds)
-    return f", nor one without a tag {named}" if named else ""
+    named = f" {say(_('or'))} ".join(
+        say(QUOTED).format(word=f"{kind}:…") for kind in kinds
+    )
+    words = say(_(", nor one without a tag {names}"))
+    return words.format(names=named) if named else ""
 
 
 def _normalized(tags: Iterable[str]) -> set[str]:

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_noop as _
 
 from apps.accounts.models import Team
 from apps.core.ids import new_id
@@ -22,19 +23,19 @@ NAME_LENGTH = 200
 class ReviewReason(models.TextChoices):
     """Why a run is in the queue."""
 
-    ERROR = "error", "Error"
+    ERROR = "error", _("Error")
     """It failed."""
-    COST = "cost", "Cost"
+    COST = "cost", _("Cost")
     """It cost more than the team's rule says."""
-    POLICY = "policy", "Policy"
+    POLICY = "policy", _("Policy")
     """A rule of the policy stopped or changed it."""
-    DATA_CLASS = "data_class", "Data class"
+    DATA_CLASS = "data_class", _("Data class")
     """Its prompt has the data class of the team's rule, or a higher one."""
-    FEEDBACK = "feedback", "Rated bad"
+    FEEDBACK = "feedback", _("Rated bad")
     """Somebody rated its answer as bad."""
-    SAMPLE = "sample", "Sample"
+    SAMPLE = "sample", _("Sample")
     """It belongs to the share that is always reviewed."""
-    MANUAL = "manual", "Sent by hand"
+    MANUAL = "manual", _("Sent by hand")
     """Somebody asked for a review."""
 
 
@@ -55,9 +56,9 @@ OPEN_STATES = (ReviewState.WAITING, ReviewState.SECOND)
 class Verdict(models.TextChoices):
     """What a reviewer decides about a run."""
 
-    PASS = "pass", "Pass"
-    NEEDS_CHANGE = "needs_change", "Needs change"
-    FAIL = "fail", "Fail"
+    PASS = "pass", _("Pass")
+    NEEDS_CHANGE = "needs_change", _("Needs change")
+    FAIL = "fail", _("Fail")
 
 
 class ReviewSettings(models.Model):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_noop as _
 
 from apps.accounts.models import Team
 from apps.audit.models import BackgroundJob, JobState
@@ -24,10 +25,10 @@ class TrialEnd(models.TextChoices):
 class TriedOutcome(models.TextChoices):
     """What rules would have done to a run."""
 
-    DENIED = "denied", "Stopped"
-    HELD = "held", "Held for an approval"
-    CHANGED = "changed", "Changed"
-    UNKNOWN = "unknown", "Could not be tried"
+    DENIED = "denied", _("Stopped")
+    HELD = "held", _("Held for an approval")
+    CHANGED = "changed", _("Changed")
+    UNKNOWN = "unknown", _("Could not be tried")
     """Its prompt or its model is not there any more."""
 
 

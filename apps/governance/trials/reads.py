@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+
+from django.utils.translation import gettext_noop as _
 
 from apps.audit.jobs import job_state
 from apps.core.errors import InvalidFields
@@ -16,6 +18,14 @@ from apps.governance.policies.rules import PolicyDocument
 from apps.governance.trials.jobs import LOST
 from apps.runs.models import Run
 
+FOUND = _(
+    "Would have stopped {denied} of {tried} runs, changed {changed} and held {held} "
+    "for approval"
+)
+FOUND_IN_ONE = _(
+    "Would have stopped {denied} of {tried} run, changed {changed} and held {held} "
+    "for approval"
+)
 COUNTS = ("denied", "held", "changed", "unknown")
 """Outcomes that are counted, in the order in which they are told."""
 
@@ -77,15 +87,18 @@ def policy_trial_status(trial: PolicyTrial) -> TrialStatus:
     return TrialStatus(str(trial.outcome) if state == "done" else state, trial.error)
 
 
-def policy_trial_sentence(trial: PolicyTrial) -> str:
-    """Return what a trial has found so far, in words."""
-    runs = "run" if trial.tried == 1 else "runs"
-    words = (
-        f"Would have stopped {trial.denied:,} of {trial.tried:,} {runs}, changed "
-        f"{trial.changed:,}, asked for approval {trial.held:,}"
+def policy_trial_sentence(trial: PolicyTrial, say: Callable[[str], str] = str) -> str:
+    """Return what a trial has found so far, in words; `say` translates them."""
+    words = say(FOUND_IN_ONE if trial.tried == 1 else FOUND).format(
+        tried=f"{trial.tried:,}",
+        denied=f"{trial.denied:,}",
+        changed=f"{trial.changed:,}",
+        held=f"{trial.held:,}",
     )
-    unknown = f"; {trial.unknown:,} could not be tried" if trial.unknown else ""
-    return f"{words}{unknown}."
+    if not trial.unknown:
+        return f"{words}."
+    unknown = say(_("{number} could not be tried")).format(number=f"{trial.unknown:,}")
+    return f"{words}; {unknown}."
 
 
 def policy_trial_rules(trial: PolicyTrial) -> list[RuleCounts]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from apps.core.errors import ConductorError
 from apps.playground.choices import PoolChoice
-from apps.playground.composing.estimate_text import estimate_text
+from apps.playground.composing.estimate_text import estimate_words
 from apps.runs.types import Estimate
 
 MOST_ESTIMATED = 30
@@ -30,7 +30,7 @@ class CandidateChoice:
         """Return what it may cost, in words; empty: nothing is known."""
         if self.estimate is None:
             return ""
-        return estimate_text(self.estimate).removeprefix("Estimated cost: ")
+        return estimate_words(self.estimate)
 
     @property
     def most_micros(self) -> int | None:

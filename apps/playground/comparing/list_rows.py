@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from apps.comparisons.models import LETTERS, Comparison, ComparisonVote
 from apps.comparisons.types import CandidateVotes, ComparisonView
 from apps.evaluation.reports.statistics import share
@@ -58,7 +60,10 @@ def candidate_rows(counts: Sequence[CandidateVotes]) -> list[CandidateRow]:
         found = share(each.preferred, each.votes)
         assert found is not None  # those without votes are not counted
         percents = (round(100 * v) for v in (found.value, found.low, found.high))
-        rows.append(CandidateRow(candidate_name(each.model), each, *percents))
+        name = candidate_name(each.model)
+        if each.is_former:
+            name = _("{name} (former)").format(name=name)
+        rows.append(CandidateRow(name, each, *percents))
     return rows
 
 
@@ -73,7 +78,7 @@ def _row(view: ComparisonView) -> ComparisonRow:
         comparison=view.comparison,
         title=next((each.run.title for each in view.answers), ""),
         candidates=tuple(
-            f"{each.answer.letter} {candidate_name(each.answer.model)}"
+            f"{each.answer.letter}: {candidate_name(each.answer.model)}"
             for each in view.answers
         )
         if view.is_revealed

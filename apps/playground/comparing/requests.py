@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext, ngettext
 
 from apps.comparisons.models import FEWEST_ANSWERS, MOST_ANSWERS
 from apps.conversations.services import prepared_order
@@ -22,7 +23,6 @@ from apps.runs.forks import order_again, with_model
 from apps.runs.models import Run, Source
 from apps.runs.selectors import access_run, run_estimate, run_record
 from apps.runs.types import RunOrder
-from apps.web.languages import EnglishForm
 from apps.web.preset_fields import VARIABLE
 from apps.web.team_access import TeamRequest
 
@@ -33,7 +33,7 @@ CARRIED = (
 """Fields of the composer that a comparison takes over."""
 
 
-class CandidatesForm(EnglishForm):
+class CandidatesForm(forms.Form):
     """Who answers, and how the answers are shown."""
 
     candidate = forms.MultipleChoiceField(required=False)
@@ -45,7 +45,9 @@ class CandidatesForm(EnglishForm):
         self.fields["candidate"] = forms.MultipleChoiceField(
             choices=[(model, model) for model in candidate_models(pools)],
             required=False,
-            error_messages={"invalid_choice": "No pool has the candidate “%(value)s”."},
+            error_messages={
+                "invalid_choice": gettext("No pool has the candidate “%(value)s”.")
+            },
         )
 
     def clean(self) -> dict[str, Any]:
@@ -55,13 +57,20 @@ class CandidatesForm(EnglishForm):
         if "candidate" not in self.errors:
             if not FEWEST_ANSWERS <= count <= MOST_ANSWERS:
                 raise forms.ValidationError(
-                    f"Choose {FEWEST_ANSWERS} to {MOST_ANSWERS} answers to compare; "
-                    f"{count} {'is' if count == 1 else 'are'} chosen."
+                    ngettext(
+                        "Choose {least} to {most} answers to compare; "
+                        "{number} is chosen.",
+                        "Choose {least} to {most} answers to compare; "
+                        "{number} are chosen.",
+                        count,
+                    ).format(least=FEWEST_ANSWERS, most=MOST_ANSWERS, number=count)
                 )
             if given.get("keep") and given.get("is_blind"):
                 raise forms.ValidationError(
-                    "You have seen the answer of this run, so a blind comparison "
-                    "can’t hold it. Ask all candidates anew, or compare openly."
+                    gettext(
+                        "You have seen the answer of this run, so a blind comparison "
+                        "can’t hold it. Ask all candidates anew, or compare openly."
+                    )
                 )
         return given
 

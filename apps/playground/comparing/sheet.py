@@ -10,6 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_noop as _
+
 from apps.audit.types import Actor
 from apps.comparisons.hidden_names import NameMask, name_mask
 from apps.comparisons.judging import JudgeReply, judge_replies
@@ -30,6 +33,7 @@ from apps.playground.comparing.words import (
     agreement,
     costs_alone,
     difference,
+    listed,
 )
 from apps.playground.run_page import RunBody, compose
 from apps.runs.models import Run
@@ -38,15 +42,30 @@ from apps.runs.records.run_view import RunView
 from apps.runs.selectors import run_events
 from apps.web.text_differences import Differences, differences
 
-NOT_JUDGED = "Not judged yet: nothing here says which answer is better."
+NOT_JUDGED = _("Not judged yet: nothing here says which answer is better.")
 UNDECIDED: Mapping[str, str] = {
-    JudgementState.TIE: "The judge finds the answers equal.",
-    JudgementState.SPLIT: "The judge decides by the order of the answers, so nothing "
-    "here says which one is better.",
-    JudgementState.FAILED: "The judge gave no readable judgement, so nothing here says "
-    "which answer is better.",
+    JudgementState.TIE: _("The judge finds the answers equal."),
+    JudgementState.SPLIT: _(
+        "The judge decides by the order of the answers, so nothing here says which one "
+        "is better."
+    ),
+    JudgementState.FAILED: _(
+        "The judge gave no readable judgement, so nothing here says which answer is "
+        "better."
+    ),
 }
 """What is said without votes, by what came of asking a judge."""
+JUDGED: Mapping[str, str] = {
+    JudgementState.RUNNING: _("{judge} is reading the answers, in both orders."),
+    JudgementState.BETTER: _("{judge} finds {letter} better, in both orders."),
+    JudgementState.TIE: _("{judge} finds the answers equal, in both orders."),
+    JudgementState.SPLIT: _(
+        "{judge} decides by the order of the answers, so it says nothing of which one "
+        "is better."
+    ),
+    JudgementState.FAILED: _("{judge} gave no judgement that could be read."),
+}
+"""What came of asking a judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +118,7 @@ class AnswerColumn:
     def title(self) -> str:
         """Return its heading."""
         if self.opened is None:
-            return f"Answer {self.letter}"
+            return gettext("Answer {letter}").format(letter=self.letter)
         return f"{self.letter}: {self.opened.name}"
 
 
@@ -127,22 +146,11 @@ class ShownJudgement:
     @property
     def words(self) -> str:
         """Return what came of it in words."""
-        judge = direct_worker(self.judgement.worker) or self.judgement.worker
-        match self.judgement.state:
-            case JudgementState.RUNNING:
-                return f"{judge} is reading the answers, in both orders."
-            case JudgementState.BETTER:
-                assert self.judgement.position is not None
-                better = LETTERS[self.judgement.position]
-                return f"{judge} finds {better} better, in both orders."
-            case JudgementState.TIE:
-                return f"{judge} finds the answers equal, in both orders."
-            case JudgementState.SPLIT:
-                return (
-                    f"{judge} decides by the order of the answers, so it says nothing "
-                    "of which one is better."
-                )
-        return f"{judge} gave no judgement that could be read."
+        place = self.judgement.position
+        return gettext(JUDGED[self.judgement.state]).format(
+            judge=direct_worker(self.judgement.worker) or self.judgement.worker,
+            letter="" if place is None else LETTERS[place],
+        )
 
     @property
     def cost_micros(self) -> int:
@@ -228,9 +236,12 @@ class ComparisonSheet:
         ]
         going = [name for name, story in names if not story.is_over]
         if going:
-            verb = "is" if len(going) == 1 else "are"
-            who = " and ".join(going)
-            return (f"{who} {verb} still running. The comparison follows at the end.",)
+            words = ngettext(
+                "{names} is still running. The comparison follows at the end.",
+                "{names} are still running. The comparison follows at the end.",
+                len(going),
+            )
+            return (words.format(names=listed(going)),)
         same = agreement(*names) if len(names) == 2 else []
         better = self.view.preferred if self.view else None
         if better is None:
@@ -241,7 +252,7 @@ class ComparisonSheet:
             return (self._undecided, *same, costs_alone(names), *_endings(names))
         beside = by_position.values()
         sentences = [s for other in beside for s in difference(mine, other)]
-        decided = f"{mine[0]} is better, {self._decided_by}."
+        decided = self._decided(mine[0])
         return (decided, *same, *dict.fromkeys(sentences))
 
     @property
@@ -252,26 +263,30 @@ class ComparisonSheet:
     def _undecided(self) -> str:
         if self.view and self.view.votes:
             if self.view.leading == VoteChoice.NONE:
-                return "None of the answers is good, by the votes."
-            return "No answer is better than the others, by the votes."
+                return gettext("None of the answers is good, by the votes.")
+            return gettext("No answer is better than the others, by the votes.")
         state = self.judgement.judgement.state if self.judgement else ""
-        return UNDECIDED.get(state, NOT_JUDGED)
+        return gettext(UNDECIDED.get(state, NOT_JUDGED))
 
-    @property
-    def _decided_by(self) -> str:
+    def _decided(self, name: str) -> str:
         assert self.view is not None
         votes = self.view.votes
         if not votes:
-            return "says the judge"
+            return gettext("{name} is better, says the judge.").format(name=name)
         named = sum(vote.position == self.view.preferred for vote in votes)
-        return f"by {named} of {len(votes)} vote{'' if len(votes) == 1 else 's'}"
+        words = ngettext(
+            "{name} is better, by {number} of {total} vote.",
+            "{name} is better, by {number} of {total} votes.",
+            len(votes),
+        )
+        return words.format(name=name, number=named, total=len(votes))
 
 
 def choice_words(choice: str, position: int | None) -> str:
     """Return what somebody decided, in words."""
     if position is None:
-        return str(VoteChoice(choice).label)
-    return f"{LETTERS[position]} is better"
+        return gettext(str(VoteChoice(choice).label))
+    return gettext("{letter} is better").format(letter=LETTERS[position])
 
 
 def comparison_sheet(
@@ -372,4 +387,5 @@ def _differences(
 
 
 def _endings(names: Sequence[Named]) -> list[str]:
-    return [f"{name} gave no answer." for name, story in names if not _answer(story)]
+    words = gettext("{name} gave no answer.")
+    return [words.format(name=n) for n, story in names if not _answer(story)]

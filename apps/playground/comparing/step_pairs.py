@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from django.utils.translation import gettext
+
 from apps.runs.records.round_view import StepView
 from apps.runs.records.run_view import RunView
 
@@ -33,13 +35,13 @@ class StepPair:
         """Return what differs, each as a word; empty: nothing does."""
         left, right = self.left, self.right
         if left is None or right is None:
-            return ("only in one plan",)
+            return (gettext("only in one plan"),)
         given = {
-            "worker": (left.worker, right.worker),
-            "subtask": (left.subtask, right.subtask),
-            "reads": (left.access, right.access),
-            "result": (left.state, right.state),
-            "answer": (left.text, right.text),
+            gettext("worker"): (left.worker, right.worker),
+            gettext("subtask"): (left.subtask, right.subtask),
+            gettext("reads"): (left.access, right.access),
+            gettext("result"): (left.state, right.state),
+            gettext("answer"): (left.text, right.text),
         }
         return tuple(name for name, (one, other) in given.items() if one != other)
 

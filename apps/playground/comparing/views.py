@@ -10,6 +10,7 @@ from django.core.paginator import Paginator
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.http import (
     require_GET,
     require_http_methods,
@@ -76,7 +77,7 @@ def comparison_index(request: TeamRequest) -> HttpResponseBase:
     listed = paginator.get_page(request.GET.get("page"))
     views = comparison_views(list(listed.object_list), request.actor)
     context = {
-        "section": "comparisons",
+        "section": "runs",
         "pager": listed,
         "rows": comparison_rows(views),
         "candidates": candidate_rows(candidate_votes(request.team.id, request.actor)),
@@ -126,7 +127,7 @@ def comparison_page(request: TeamRequest, comparison_id: uuid.UUID) -> HttpRespo
     comparison = _access(request, comparison_id)
     sheet = _sheet(request, comparison)
     context = {
-        "section": "comparisons",
+        "section": "runs",
         "sheet": sheet,
         "comparison": comparison,
         "known": frozenset[int](),
@@ -172,7 +173,7 @@ def comparison_vote(request: TeamRequest, comparison_id: uuid.UUID) -> HttpRespo
             letter=letter or None,
             reason=request.POST.get("reason", ""),
         )
-        messages.success(request, "Your vote is on record.")
+        messages.success(request, gettext("Your vote is on record."))
     except ConductorError as error:
         messages.error(request, _sentence(error))
     return redirect("playground:comparison", comparison.id)
@@ -240,7 +241,7 @@ def pair_page(
         base=request.GET.get("differences", ""),
     )
     context = {
-        "section": "comparisons",
+        "section": "runs",
         "sheet": sheet,
         "known": frozenset[int](),
         "left": left,
@@ -294,7 +295,7 @@ def _new_page(
     is_first = not (fault or chosen)
     kept = asked.run if asked.run and asked.run.is_over else None
     context: dict[str, Any] = {
-        "section": "comparisons",
+        "section": "runs",
         "asked": asked,
         "prompt": prompt,
         "kept": kept,

@@ -20,6 +20,7 @@ from apps.attachments.selectors import (
 )
 from apps.attachments.services import attachment_delete, attachment_store
 from apps.core.errors import InvalidInput
+from apps.playground.composing.file_words import cut_words, extent_words
 from apps.runs.selectors import access_run
 from apps.web.team_access import TeamRequest, team_view
 
@@ -41,7 +42,10 @@ def attachment_create(request: TeamRequest) -> HttpResponseBase:
         name=file.name or "",
         content=file.read(settings.MAX_ATTACHMENT_BYTES + 1),
     )
-    return JsonResponse(dict(attachment_facts(stored)), status=201)
+    facts = dict(attachment_facts(stored))
+    words = {"extent": extent_words, "cut": cut_words}
+    shown = {name: say(facts[name]) for name, say in words.items() if name in facts}
+    return JsonResponse(facts | shown, status=201)
 
 
 @require_POST

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext
+
 from apps.core.money import MICROS
 from apps.runs.types import Estimate
 from apps.web.formats import count
@@ -10,19 +12,29 @@ CENT = MICROS // 100
 
 
 def estimate_text(estimate: Estimate) -> str:
+    """Return what `estimate_words` says, as a line that says what it is."""
+    words = estimate_words(estimate)
+    if estimate.basis == "unknown":
+        return words
+    return gettext("Estimated cost: {words}").format(words=words)
+
+
+def estimate_words(estimate: Estimate) -> str:
     """Return the most a run may cost and what most cost, or that it is unknown."""
     if estimate.basis == "unknown":
-        return "Cost unknown: a model of this pool has no price."
+        return gettext("Cost unknown: a model of this pool has no price.")
     typical = _cents(estimate.typical_micros)
     if estimate.most_micros is None:
-        text = f"Estimated cost: typically under {typical}"
+        text = gettext("typically under {typical}").format(typical=typical)
     elif _cents(estimate.most_micros) == typical:
-        text = f"Estimated cost: under {typical}"
+        text = gettext("under {typical}").format(typical=typical)
     else:
         most = _cents(estimate.most_micros)
-        text = f"Estimated cost: up to {most}, typically under {typical}"
+        words = gettext("up to {most}, typically under {typical}")
+        text = words.format(most=most, typical=typical)
     if estimate.basis == "past runs":
-        return f"{text}, from the last {count(estimate.sample)} runs."
+        words = gettext("{words}, from the last {number} runs.")
+        return words.format(words=text, number=count(estimate.sample))
     return f"{text}."
 
 

@@ -14,6 +14,7 @@ import orjson
 from django import forms
 from django.conf import settings
 from django.http import QueryDict
+from django.utils.translation import gettext, gettext_lazy
 
 from apps.core.data_classes import DATA_CLASSES
 from apps.core.money import micros_of_usd, usd_text
@@ -22,12 +23,11 @@ from apps.engine.messages import system_of
 from apps.engine.ports import CallParams
 from apps.runs.types import RunRestrictions
 from apps.web.formats import duration
-from apps.web.languages import EnglishForm
 
 MAX_TEMPERATURE = 2
 MAX_STEPS = 1_000
 """More than any tier allows."""
-NO_DOLLARS = "Write the cost limit in dollars, for example 0.05."
+NO_DOLLARS = gettext_lazy("Write the cost limit in dollars, for example 0.05.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,11 @@ class ComposerSettings:
     def lines(self) -> list[str]:
         """Return those that are numbers in words."""
         named = {
-            "Temperature": self.temperature,
-            "Max steps": self.max_steps,
-            "Cost limit": self.max_cost and f"${self.max_cost}",
-            "Time limit": self.max_time_s and duration(int(self.max_time_s) * 1_000),
+            gettext("Temperature"): self.temperature,
+            gettext("Max steps"): self.max_steps,
+            gettext("Cost limit"): self.max_cost and f"${self.max_cost}",
+            gettext("Time limit"): self.max_time_s
+            and duration(int(self.max_time_s) * 1_000),
         }
         return [f"{name}: {value}" for name, value in named.items() if value]
 
@@ -77,7 +78,7 @@ def settings_in(recorded: str) -> ComposerSettings:
     return settings_recorded(orjson.loads(recorded or "{}"))
 
 
-class SettingsForm(EnglishForm):
+class SettingsForm(forms.Form):
     """The settings that come with a prompt. None restricts more than the tier does."""
 
     system = forms.CharField(strip=False, required=False)
@@ -96,11 +97,15 @@ class SettingsForm(EnglishForm):
         given = cast(QueryDict, self.data).getlist("attachment")
         most = settings.MAX_ATTACHMENTS
         if len(given) > most:
-            raise forms.ValidationError(f"At most {most} files can be attached.")
+            raise forms.ValidationError(
+                gettext("At most {number} files can be attached.").format(number=most)
+            )
         try:
             self.cleaned_data["attachments"] = [UUID(each) for each in given]
         except ValueError as exc:
-            raise forms.ValidationError("An attachment has no valid id.") from exc
+            raise forms.ValidationError(
+                gettext("An attachment has no valid id.")
+            ) from exc
         return self.cleaned_data
 
     def clean_system(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from django import forms
 from django.utils import timezone
+from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext_noop as _
 
@@ -20,6 +21,7 @@ from apps.insights.types import PLANNER_WORDS, TIER_WORDS
 from apps.runs.models import RunState, Source
 from apps.runs.selectors import RunFlag, RunSort, labels_named, query_read
 from apps.runs.types import ENDED, RunFilters
+from apps.web.recorded_words import fault_word
 from apps.web.run_addresses import (
     BY_CALLERS,
     NONE,
@@ -72,6 +74,8 @@ class FilterChoices:
     models: Sequence[str] = ()
     workers: Sequence[str] = ()
     families: Sequence[str] = ()
+    presets: Mapping[str, str] = field(default_factory=dict)
+    """Names by ids. Those that the member sees."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """Names by hexadecimal ids, like the next ones."""
     members: Mapping[str, str] = field(default_factory=dict)
@@ -134,6 +138,7 @@ class RunFilterForm(forms.Form):
     planner = forms.CharField(required=False, max_length=40)
     worker = forms.CharField(required=False, max_length=100)
     family = forms.CharField(required=False, max_length=60)
+    preset = forms.UUIDField(required=False)
     key = forms.CharField(required=False, max_length=36)
     member = forms.CharField(required=False, max_length=36)
     shape = forms.CharField(required=False, max_length=16)
@@ -198,6 +203,8 @@ class RunFilterForm(forms.Form):
             ("planner", gettext("Planner"), planners),
             ("family", gettext("Family of tasks"), families),
         ]
+        if presets := self._presets:
+            offered.append(("preset", gettext("Preset"), presets))
         # Offered to those who come from a page that names one.
         chosen = {
             "key": (
@@ -209,7 +216,7 @@ class RunFilterForm(forms.Form):
                 _owner(self._get("member"), known.members, MEMBER_WORDS),
             ),
             "shape": (gettext("Graph of the plan"), gettext("One graph")),
-            "fault": (gettext("Fault"), fault_words(self._get("fault"))),
+            "fault": (gettext("Fault"), _fault_label(self._get("fault"))),
         }
         offered += [
             (name, label, [(self._get(name), word)])
@@ -217,6 +224,13 @@ class RunFilterForm(forms.Form):
             if self._get(name)
         ]
         return [self._offered(*each) for each in offered]
+
+    @property
+    def _presets(self) -> list[tuple[str, str]]:
+        """Return the presets to choose from; the chosen one even if it is gone."""
+        known, chosen = self._choices.presets, self._get("preset")
+        gone = {chosen: gettext("A deleted or unshared preset")} if chosen else {}
+        return list({**gone, **known}.items())
 
     def _offered(
         self, name: str, label: str, choices: list[tuple[str, str]]
@@ -271,6 +285,7 @@ class RunFilterForm(forms.Form):
             tier=self._get("tier"),
             planner=named(self._get("planner")),
             family=named(self._get("family")),
+            preset_id=self.cleaned_data.get("preset"),
             shape=named(self._get("shape")),
             worker=self._get("worker"),
             api_key_id=id_of(key),
@@ -303,10 +318,10 @@ class RunFilterForm(forms.Form):
         return str(self.cleaned_data.get(name) or "")
 
 
-def fault_words(text: str) -> str:
-    """Return the fault in an address for people."""
+def _fault_label(text: str) -> str:
+    """Return the fault in an address, as people read it."""
     wanted = fault_of(text)
     if wanted is None:
         return text
-    words = wanted.fault.replace("_", " ").capitalize()
-    return f"{words}, {wanted.worker}" if wanted.worker else words
+    label = capfirst(fault_word(wanted.fault))
+    return f"{label}, {wanted.worker}" if wanted.worker else label

@@ -243,6 +243,6 @@ def _sort_query(request: TeamRequest, name: str) -> str:
 
 
 def _filter_form(request: TeamRequest) -> RunFilterForm:
-    form = RunFilterForm(request.GET, filter_choices(request.team.id, request.GET))
+    form = RunFilterForm(request.GET, filter_choices(request.principal, request.GET))
     form.is_valid()
     return form

@@ -5,41 +5,44 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from apps.sharing.models import NOTE_LENGTH
 from apps.sharing.types import SharingStatus
-from apps.web.languages import EnglishForm
 
 HOURS = {
-    1: "1 hour",
-    24: "1 day",
-    24 * 7: "7 days",
-    24 * 30: "30 days",
-    24 * 90: "90 days",
-    24 * 365: "A year",
+    1: _("1 hour"),
+    24: _("1 day"),
+    24 * 7: _("7 days"),
+    24 * 30: _("30 days"),
+    24 * 90: _("90 days"),
+    24 * 365: _("A year"),
 }
 ANSWER, PLAN = "answer", "plan"
 
 
-class ShareForm(EnglishForm):
+class ShareForm(forms.Form):
     """How long a link works and what it shows."""
 
-    hours = forms.TypedChoiceField(label="Works for", coerce=int)
+    hours = forms.TypedChoiceField(label=_("Valid for"), coerce=int)
     shows = forms.ChoiceField(
-        label="What is shown",
+        label=_("What is shown"),
         choices=[
-            (ANSWER, "Prompt and answer"),
-            (PLAN, "The plan and the answers of its steps too"),
+            (ANSWER, _("Prompt and answer")),
+            (PLAN, _("Also the plan and the answers of its steps")),
         ],
         widget=forms.RadioSelect,
         initial=ANSWER,
     )
-    has_name = forms.BooleanField(label="Show my name", required=False)
+    has_name = forms.BooleanField(label=_("Show my name"), required=False)
     note = forms.CharField(
-        label="Note",
+        label=_("Note"),
         required=False,
         max_length=NOTE_LENGTH,
-        help_text="For your team, for example who it is for. Visitors do not see it.",
+        help_text=_(
+            "For your team, for example who it is for. Visitors do not see it."
+        ),
         widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off"}),
     )
 
@@ -48,7 +51,7 @@ class ShareForm(EnglishForm):
         super().__init__(data, label_suffix="")
         offered = _offered(status.max_days)
         self.fields["hours"] = forms.TypedChoiceField(
-            label="Works for",
+            label=_("Valid for"),
             coerce=int,
             choices=list(offered.items()),
             initial=max(hours for hours in offered if hours <= 24 * 7),
@@ -67,7 +70,10 @@ class ShareForm(EnglishForm):
         }
 
 
-def _offered(max_days: int) -> dict[int, str]:
+def _offered(max_days: int) -> dict[int, Any]:
     longest = max_days * 24
     offered = {hours: words for hours, words in HOURS.items() if hours <= longest}
-    return offered if longest in offered else {**offered, longest: f"{max_days} days"}
+    if longest in offered:
+        return offered
+    words = gettext("{number} days").format(number=max_days)
+    return {**offered, longest: words}

@@ -35,15 +35,18 @@ class PageBudget:
         self._characters = max(0, self._characters - len(shown))
         return shown
 
-    def draw(self, text: str) -> DrawnText:
-        """Return a text formatted as far as the page may, and cut as `cut` does."""
+    def draw(self, text: str, place: str) -> DrawnText:
+        """Return a text formatted as far as the page may, and cut as `cut` does.
+
+        `place`: as `markdown.render` takes it.
+        """
         shown = self.cut(text)
         cost = self._cost(shown)
         is_cut = len(shown) < len(text)
         if cost > self._us:
             return DrawnText(SafeString(), shown, is_dense(shown), is_cut=is_cut)
         self._us -= cost
-        drawn = draw_on_request(shown)
+        drawn = draw_on_request(shown, place)
         return DrawnText(drawn.html, drawn.plain, drawn.is_dense, is_cut=is_cut)
 
     def _cost(self, text: str) -> int:

@@ -1,7 +1,8 @@
 """The page that a share link leads to, for anyone, without an account.
 
-It sets no cookie and looks at none, runs no script, and is neither stored nor found by
-search engines. A link that does not work reads the same whatever the reason.
+It sets no cookie and looks at none but that of a language. It runs no script, and is
+neither stored nor found by search engines. A link that does not work reads the same
+whatever the reason.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def shared_turn(
         number=number,
         prompt=prompt,
         is_prompt_cut=len(prompt) < len(whole),
-        answer=budget.draw(text) if text else None,
+        answer=budget.draw(text, f"turn-{number}") if text else None,
         is_erased=record.state == "completed" and not text,
         attachments=len(record.params.get("attachments", ())),
         rounds=rounds,

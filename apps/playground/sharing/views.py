@@ -15,6 +15,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -26,7 +27,12 @@ from apps.core.errors import Conflict, InvalidInput
 from apps.playground.sharing.forms import ShareForm
 from apps.runs.selectors import access_run
 from apps.sharing.models import ShareLink
-from apps.sharing.selectors import notes_of, share_link_list, sharing_status
+from apps.sharing.selectors import (
+    link_states,
+    notes_of,
+    share_link_list,
+    sharing_status,
+)
 from apps.sharing.services import Shared, share_link_create, turn_to_share
 from apps.sharing.types import LinkState
 from apps.web.form_tokens import note_used, once_mark, was_used
@@ -34,7 +40,7 @@ from apps.web.team_access import TeamRequest, page, team_view
 
 SHOWN = 50
 """Links of one run or conversation; the page of the team has them all."""
-ALREADY_MADE = (
+ALREADY_MADE = gettext_noop(
     "That link was made already. Its address is shown once; make another one."
 )
 
@@ -71,7 +77,7 @@ def run_share(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     run = access_run(team_id=request.team.id, run_id=run_id)
     place = SharePlace(
         Shared(run=run),
-        run.title or "Erased prompt",
+        run.title or gettext("Erased prompt"),
         reverse("playground:run_share", args=[run.id]),
         reverse("playground:run_detail", args=[run.id]),
         "runs",
@@ -105,7 +111,7 @@ def conversation_share(
 def _share(request: TeamRequest, place: SharePlace) -> HttpResponseBase:
     once = request.POST.get("once", "")
     if was_used(request, once):
-        messages.info(request, ALREADY_MADE)
+        messages.info(request, gettext(ALREADY_MADE))
         return redirect(place.here)
     status = sharing_status(request.team.id)
     is_sent = request.method == "POST"
@@ -159,12 +165,12 @@ def _links(
 ) -> list[tuple[ShareLink, LinkState, str, bool]]:
     """Return the links with their states and notes, and whether one may revoke them."""
     found = list(share_link_list(request.team.id, place.shared.filters)[:SHOWN])
-    notes, now = notes_of(found), timezone.now()
+    notes, states = notes_of(found), link_states(request.team.id, found, timezone.now())
     is_manager = role_allows(request.membership.role, Permission.MANAGE_SHARING)
     return [
         (
             link,
-            link.state(now),
+            states[link.id],
             notes.get(link.id, ""),
             is_manager or link.made_by_id == request.user.id,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -18,15 +18,17 @@ from django.utils.translation import gettext_noop as _
 
 from apps.core import plan_layout
 from apps.engine.usage import Cost
-from apps.planners.light.exploring import EXPLORED, place_words
-from apps.playground import numbering
+from apps.playground import numbering, words
+from apps.playground.comparing.words import only_here_words
+from apps.playground.composing.file_words import cut_words, extent_words
 from apps.playground.message_view import shown_calls
 from apps.playground.sharing.page_budget import PageBudget
 from apps.playground.texts import model_text
 from apps.runs.missing_plan import MissingPlan, missing_plan_of
 from apps.runs.models import Run
-from apps.runs.records.round_view import CONTINUATION, REPAIR, RIVAL, StepView
+from apps.runs.records.round_view import StepView
 from apps.web import formats
+from apps.web.recorded_words import fault_word, role_word
 
 MISSING = "missing_plan"
 MISSING_PLAN_WORDS = {
@@ -41,45 +43,6 @@ ROWS_KEPT = 5_000
 """Rows of runs that are remembered, of a kilobyte each."""
 register = template.Library()
 
-STATE_WORDS = {
-    "queued": _("Queued"),
-    "planning": _("Planning"),
-    "approval": _("Waiting for approval"),
-    "planned": _("Planned"),
-    "kept": _("Answer kept"),
-    "running": _("Running"),
-    "waiting": _("Waiting"),
-    "retrying": _("Retrying"),
-    "completed": _("Completed"),
-    "failed": _("Failed"),
-    "skipped": _("Skipped"),
-    "cancelled": _("Cancelled"),
-    "stopped": _("Stopped"),
-    "rejected": _("Rejected"),
-    "unknown": _("Outcome unknown"),
-}
-KIND_WORDS = {
-    "secret": ("password or key", "passwords or keys"),
-    "card": ("card number", "card numbers"),
-    "iban": ("IBAN", "IBANs"),
-    "tax_number": ("tax number", "tax numbers"),
-    "email": ("email address", "email addresses"),
-    "phone": ("phone number", "phone numbers"),
-}
-PLANNER_WORDS = {
-    "approver": "edited by an approver",
-    "fallback": "fallback plan",
-    "given_plan": "made before the run",
-    "light": "by the light planner",
-    "light_cascade": "by the light planner or the conductor",
-    EXPLORED: "by the light planner, exploring",
-    "language_model": "by a language model",
-    "delegated": "by the worker",
-    "delegating": "leaves the plan to a worker",
-    "single_worker": "one worker, without a plan",
-    "tool_continuation": "without a new plan",
-}
-
 
 @register.filter
 def explained(explanation: str) -> dict[str, Any]:
@@ -88,51 +51,36 @@ def explained(explanation: str) -> dict[str, Any]:
     return found
 
 
-register.filter("place_words", place_words)
-REASON_WORDS = {
-    RIVAL: "asked as well, because the answer was late",
-    REPAIR: "asked to put its answer into the right form",
-    CONTINUATION: "went on from what had been sent",
-}
-
-
-@register.filter
-def reason_words(reason: str) -> str:
-    """Return why a step has another call, as people read it; empty: a plain one."""
-    return REASON_WORDS.get(reason, "")
+register.filter("said", words.said)
+register.filter("lower_in_english", words.lower_in_english)
+register.filter("state_word", words.state_word)
+register.filter("planner_words", words.planner_words)
+register.filter("reason_words", words.reason_words)
+register.filter("fault_word", fault_word)
+register.filter("role_word", role_word)
+register.filter("class_word", words.class_word)
+register.filter("kind_word", words.kind_word)
+register.filter("place_word", words.place_word)
+register.filter("extent_words", extent_words)
+register.filter("cut_words", cut_words)
+register.simple_tag(only_here_words)
 
 
 @register.simple_tag
 def step_line(step: StepView) -> str:
     """Return what a step took, or how it stands: `0.8 s · 146 tokens · $0.0002`."""
     if step.reused_from:
-        return "written by a person" if step.is_edited else "from an earlier run"
+        if step.is_edited:
+            return gettext("written by a person")
+        return gettext("from an earlier run")
     if step.state == "failed" and step.fault:
-        return step.fault.replace("_", " ")
+        return fault_word(step.fault)
     if step.state != "completed":
-        return state_word(step.shown_state)
-    tokens = f"{formats.count(step.usage.total_tokens)} tokens"
+        return words.state_word(step.shown_state)
+    number = formats.count(step.usage.total_tokens)
+    tokens = gettext("{number} tokens").format(number=number)
     took = formats.duration(step.calls[-1].latency_ms) if step.calls else ""
     return " · ".join(filter(None, (took, tokens, formats.cost(step.full_cost))))
-
-
-@register.filter
-def planner_words(planner: str) -> str:
-    """Return what made a plan, as people read it."""
-    return PLANNER_WORDS.get(planner, f"by {planner.replace('_', ' ')}")
-
-
-@register.filter
-def kind_word(kind: str, count: int) -> str:
-    """Return a kind of sensitive data as people read it, for so many of them."""
-    one, more = KIND_WORDS.get(kind, (kind, kind))
-    return one if count == 1 else more
-
-
-@register.filter
-def state_word(state: str) -> str:
-    """Return a state as people read it."""
-    return gettext(STATE_WORDS.get(state, state))
 
 
 register.filter("models_of", numbering.models_of)
@@ -161,7 +109,7 @@ def total_tokens(row: Mapping[str, int]) -> str:
 def state_badge(state: str) -> SafeString:
     """Return a state as a badge: a word and a mark, so colour is never alone."""
     return format_html(
-        '<span class="badge" data-state="{}">{}</span>', state, state_word(state)
+        '<span class="badge" data-state="{}">{}</span>', state, words.state_word(state)
     )
 
 
@@ -232,21 +180,28 @@ def _row(row: _Row, language: str | None) -> SafeString:
 
 
 @register.simple_tag
-def draw_answer(text: str) -> model_text.DrawnText:
-    """Return an answer for `_model_text.html`: formatted, or whole as plain text."""
-    return model_text.draw_at_once(text)
+def draw_answer(text: str, *place: object) -> model_text.DrawnText:
+    """Return an answer for `_model_text.html`: formatted, or whole as plain text.
+
+    `place`: words that no other text of the page has, for the ids within it.
+    """
+    return model_text.draw_at_once(text, _joined(place))
 
 
 @register.simple_tag
-def draw_part(text: str) -> model_text.DrawnText:
+def draw_part(text: str, *place: object) -> model_text.DrawnText:
     """Return another text for `_model_text.html`: formatted, or how it begins."""
-    return model_text.draw_part(text)
+    return model_text.draw_part(text, _joined(place))
 
 
 @register.simple_tag
-def draw_within(budget: PageBudget, text: str) -> model_text.DrawnText:
+def draw_within(budget: PageBudget, text: str, *place: object) -> model_text.DrawnText:
     """Return a text for `shared/_text.html`, within what its page may hold."""
-    return budget.draw(text)
+    return budget.draw(text, _joined(place))
+
+
+def _joined(place: Iterable[object]) -> str:
+    return "-".join(map(str, place))
 
 
 @register.filter
@@ -285,7 +240,11 @@ def mini_graph(plan: Sequence[dict[str, Any]] | None) -> dict[str, Any]:
         "layout": layout,
         "nodes": list(zip(layout.nodes, states, strict=True)),
         "words": [
-            " ".join(filter(None, (step.get("worker", ""), state_word(state).lower())))
+            " ".join(filter(None, (step.get("worker", ""), _inner_state(state))))
             for step, state in zip(steps, states, strict=True)
         ],
     }
+
+
+def _inner_state(state: str) -> str:
+    return words.lower_in_english(words.state_word(state))

@@ -1,4 +1,4 @@
-"""Model text as HTML. Model text is hostile: the sanitiser always has the last word.
+"""Model text as HTML. Model text is hostile: the sanitiser has the last word on it.
 
 Guarantees that what comes out holds no script, no style, no image, no form and no
 address other than http, https or mailto, that it loads nothing by itself, and that no
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from threading import Lock
@@ -19,7 +20,7 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from apps.playground.texts import formulas
+from apps.playground.texts import footnotes, formulas
 
 TAGS = frozenset(
     {
@@ -28,15 +29,23 @@ TAGS = frozenset(
         *("strong", "em", "s", "code", "pre", "blockquote", "a"),
         *("ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td"),
         *formulas.TAGS,
+        *footnotes.TAGS,
     }
 )
-_PARSER = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(
-    ["table", "strikethrough"]
-)
-_PARSER.disable("image")
-formulas.add_formulas(_PARSER)
-_PARSER.add_render_rule("table_open", lambda *args: "<div><table>")
-_PARSER.add_render_rule("table_close", lambda *args: "</table></div>")
+
+
+def _parser(add_footnotes: Callable[[MarkdownIt], None]) -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False})
+    parser.enable(["table", "strikethrough"]).disable("image")
+    formulas.add_formulas(parser)
+    add_footnotes(parser)
+    parser.add_render_rule("table_open", lambda *args: "<div><table>")
+    parser.add_render_rule("table_close", lambda *args: "</table></div>")
+    return parser
+
+
+_WHOLE = _parser(footnotes.add_footnotes)
+_GROWING = _parser(footnotes.add_growing_footnotes)
 _CELLS = frozenset({"td_open", "th_open"})
 _LITERAL = frozenset({"fence", "code_block", formulas.DISPLAY})
 _ENDS_BLANK = frozenset({"paragraph_open", "heading_open", "table_open", "hr"})
@@ -53,6 +62,7 @@ _CLEANER = nh3.Cleaner(
         "ol": {"start"},
         **{tag: {"class"} for tag in ("code", "td", "th")},
         **formulas.ATTRIBUTES,
+        **footnotes.ATTRIBUTES,
     },
     url_schemes={"http", "https", "mailto"},
     url_relative="deny",
@@ -79,6 +89,8 @@ _PER_ITEM = 12
 _PER_LIST = 36
 """For each list that begins inside of another one on the same line."""
 _PER_CELL = 14
+_PER_NOTE = 50
+"""For each line that may begin a footnote."""
 _DELIMITERS = "[]*_~`<>!\\&"
 _STOPS = '#$%+-:=@^{}"'
 """At these the parser stops to look, in vain for the most part."""
@@ -93,17 +105,18 @@ LONGEST_BLOCK = 3_000
 one block grows with the square of its changes of script and direction."""
 
 
-def render(text: str) -> SafeString:
+def render(text: str, place: str = "") -> SafeString:
     """Return Markdown as HTML that is safe to put on a page.
 
-    The time grows with the text: ask `formattable` first.
+    `place`: letters, figures and hyphens that no other text of the page has, for the
+    ids of footnotes. The time grows with the text: ask `formattable` first.
     """
     key = sha256(text.encode("utf-8", "surrogatepass")).digest()
     html = _kept.get(key)
     if html is None:
-        html = _clean(_html(text))
+        html = _clean(_html(text, _WHOLE))
         _kept.put(key, html)
-    return html
+    return footnotes.link(html, place) if "<section>" in html else html
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,21 +138,23 @@ def render_growing(text: str) -> GrowingText:
     """
     # An unfinished line says nothing: "2" after a list may become its next item, "2.".
     whole_lines = text[: text.rfind("\n") + 1]
-    blocks = [t for t in _PARSER.parse(whole_lines) if t.level == 0 and t.map]
+    blocks = [t for t in _GROWING.parse(whole_lines) if t.level == 0 and t.map]
     closed = 0
     if blocks and whole_lines.endswith("\n\n") and blocks[-1].type in _ENDS_BLANK:
         closed = len(whole_lines)
     elif blocks and blocks[-1].map:
         lines = whole_lines.split("\n")[: blocks[-1].map[0]]
         closed = sum(len(line) + 1 for line in lines)
-    return GrowingText(
-        closed, _clean(_html(text[:closed])), _clean(_html(_completed(text[closed:])))
-    )
+    return GrowingText(closed, _grown(text[:closed]), _grown(_completed(text[closed:])))
+
+
+def _grown(text: str) -> SafeString:
+    return footnotes.link(_clean(_html(text, _GROWING)), "")
 
 
 def _completed(text: str) -> str:
     """Close what is bold or code in the last line, unless it stands in code."""
-    last = _PARSER.parse(text)[-1:]
+    last = _GROWING.parse(text)[-1:]
     if last and last[0].type in _LITERAL:
         return text
     before, newline, line = text.rpartition("\n")
@@ -153,8 +168,9 @@ def _clean(html: str) -> SafeString:
     return mark_safe(_CLEANER.clean(html))  # nosec B308 B703
 
 
-def _html(text: str) -> str:
-    tokens = _PARSER.parse(text)
+def _html(text: str, parser: MarkdownIt) -> str:
+    env: dict[str, object] = {}
+    tokens = parser.parse(text, env)
     for item, _, content in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if item.type == "list_item_open" and content.type == "inline":
             _mark_task(content)
@@ -163,7 +179,7 @@ def _html(text: str) -> str:
             token.attrSet("class", kind)
         if token.type == "th_open" and not content.content.strip():
             token.tag = end.tag = "td"  # an empty head names no column
-    return str(_PARSER.renderer.render(tokens, _PARSER.options, {}))
+    return str(parser.renderer.render(tokens, parser.options, env))
 
 
 def _mark_task(content: Token) -> None:
@@ -220,8 +236,9 @@ def _cost(line: str) -> float:
     delimiters = _PER_DELIMITER * sum(map(line.count, _DELIMITERS))
     stops = _PER_STOP * sum(map(line.count, _STOPS))
     bullets = _BULLETS.match(line)
-    lists = _PER_ITEM + _PER_LIST * (len(bullets[1].split()) - 1) if bullets else 0
-    return _PER_LINE + _PER_CHARACTER * len(line) + lists + delimiters + stops
+    begun = _PER_ITEM + _PER_LIST * (len(bullets[1].split()) - 1) if bullets else 0
+    begun += _PER_NOTE * line.lstrip().startswith("[^")
+    return _PER_LINE + _PER_CHARACTER * len(line) + begun + delimiters + stops
 
 
 def _columns(line: str, before: int) -> int:

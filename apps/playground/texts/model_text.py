@@ -55,26 +55,29 @@ class DrawnText:
         return tuple(in_pieces(self.plain))
 
 
-def draw_at_once(text: str) -> DrawnText:
-    """Return a text formatted if that is cheap, plain otherwise."""
+def draw_at_once(text: str, place: str = "") -> DrawnText:
+    """Return a text formatted if that is cheap, plain otherwise.
+
+    `place`: as `markdown.render` takes it.
+    """
     if markdown.formattable(text, AT_ONCE_US) < len(text):
         return DrawnText(SafeString(), text, is_dense=True)
-    return DrawnText(markdown.render(text), "", is_dense(text))
+    return DrawnText(markdown.render(text, place), "", is_dense(text))
 
 
-def draw_part(text: str) -> DrawnText:
+def draw_part(text: str, place: str = "") -> DrawnText:
     """Return a text beside others of its page: of what is not cheap, the beginning."""
-    drawn = draw_at_once(text)
+    drawn = draw_at_once(text, place)
     beginning = next(in_pieces(drawn.plain), "")
     if beginning == drawn.plain:
         return drawn
     return replace(drawn, plain=beginning, is_cut=True)
 
 
-def draw_on_request(text: str) -> DrawnText:
+def draw_on_request(text: str, place: str = "") -> DrawnText:
     """Return a text formatted as far as one request may."""
     cut = markdown.formattable(text, ON_REQUEST_US)
-    html = markdown.render(text[:cut]) if cut else SafeString()
+    html = markdown.render(text[:cut], place) if cut else SafeString()
     return DrawnText(html, text[cut:], is_dense(text))
 
 

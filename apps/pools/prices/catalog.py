@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 
 from apps.pools.base_urls import DEFAULT_PORTS
 from apps.pools.errors import PriceListInvalid
@@ -249,6 +250,8 @@ def _remarks(listed: ModelPrice, by_hour: bool) -> Iterator[str]:
     if tiers:
         yield f"Requests of more than {min(tiers):,} input tokens have another price."
     if by_hour:
-        yield "The price changes with the time of day; this is the one just now."
+        yield gettext_noop(
+            "The price changes with the time of day; this is the one just now."
+        )
     if listed.requests_kcount:
-        yield "Each request costs something besides."
+        yield gettext_noop("Each request costs something besides.")

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from django.db import models
+from django.utils.translation import gettext_noop
 
 from apps.accounts.models import Team
 from apps.core.ids import new_id
@@ -26,11 +27,11 @@ LEAST_SHOWN = 5
 class OutcomeSource(models.TextChoices):
     """Who says whether an answer was right."""
 
-    FEEDBACK = "feedback", "rated good"
+    FEEDBACK = "feedback", gettext_noop("rated good")
     """Ratings of people and programs; each counts."""
-    REVIEW = "review", "passed in review"
+    REVIEW = "review", gettext_noop("passed in review")
     """Verdicts of reviewers; each run counts once."""
-    VERIFIER = "verifier", "verified by the caller"
+    VERIFIER = "verifier", gettext_noop("verified by the caller")
     """Outcomes that programs of callers found; each counts, as right from a half on."""
 
 

@@ -61,7 +61,7 @@ ALERT: dict[str, Any] = {
 }
 RULE: dict[str, Any] = {
     "kind": "worker",
-    "condition": "50 % of a worker's calls failed in 15 minutes, of 5 calls or more",
+    "condition": "50 % of at least 5 calls to a worker failed in 15 minutes",
     "is_enabled": True,
     "threshold": 50,
     "window_minutes": 15,

@@ -24,7 +24,7 @@ from apps.conversations.models import (
 )
 from apps.conversations.selectors import (
     conversation_access,
-    conversation_list,
+    conversation_search,
     shown_turns,
     titles_of,
     turn_texts,
@@ -43,9 +43,11 @@ from apps.conversations.services import (
 )
 from apps.rest.fields import Flag, Input, Output, TextField, Time
 from apps.rest.pagination import Page, PageQuery, page_by_place
+from apps.rest.resources.presets.calls import preset_filled_in
+from apps.rest.resources.run_lists.run_filters import GAPS_HEADER
 from apps.rest.resources.run_outputs import RunOutput
 from apps.rest.resources.runs import EXAMPLE as RUN_EXAMPLE
-from apps.rest.resources.runs import PromptInput, prompt_sent, run_order
+from apps.rest.resources.runs import PresetPromptInput, prompt_sent, run_order
 from apps.rest.schema import operation
 from apps.rest.throttles import pass_run
 from apps.rest.views import RestView
@@ -120,13 +122,14 @@ class ConversationQuery(PageQuery):
     query = serializers.CharField(
         required=False,
         max_length=200,
-        help_text="A part of the name, or of a prompt's beginning.",
+        help_text="A part of the name, or words of prompts and answers. The header "
+        "`Search-Gaps` says what was not searched.",
     )
     folder = serializers.CharField(required=False, max_length=FOLDER_LENGTH)
 
 
-class TurnInput(PromptInput):
-    """A prompt, and where its turn stands."""
+class TurnInput(PresetPromptInput):
+    """A prompt or a preset, and where its turn stands."""
 
     continues = serializers.UUIDField(
         required=False,
@@ -233,11 +236,19 @@ class Conversations(RestView):
         asked = self.read_page(ConversationQuery)
         cursor, limit = asked.pop("cursor"), asked.pop("limit")
         principal = self.principal
-        found = conversation_list(principal.team_id, principal.actor, **asked)
-        page = page_by_place(found, cursor=cursor, limit=limit)
-        return self.paged(
+        search = conversation_search(
+            principal.team_id,
+            principal.actor,
+            query=asked.get("query", ""),
+            folder=asked.get("folder"),
+        )
+        page = page_by_place(search.found, cursor=cursor, limit=limit)
+        answer = self.paged(
             Page(_titled(page.data), page.next_cursor), ConversationOutput
         )
+        if search.runs and search.runs.gaps:
+            answer[GAPS_HEADER] = ", ".join(search.runs.gaps)
+        return answer
 
     @operation(
         "conversation_create",
@@ -344,10 +355,12 @@ class ConversationTurns(RestView):
         """Start the run of the next turn, with everything that was said before it.
 
         If that is too long, the oldest messages are left out, and the messages say so.
+        With `preset`, the prompt is made of the variables of a preset.
         """
         conversation = _own(self, conversation_id)
         values = self.read(TurnInput)
         self.principal.require(READ_RUNS)
+        preset = preset_filled_in(self.principal, values)
         asked = turn_prepare(
             conversation,
             prompt_sent(self.principal, values),
@@ -355,7 +368,7 @@ class ConversationTurns(RestView):
             replaces=values.pop("replaces", None),
         )
         admission = pass_run(self, values["model"], asked.prompt)
-        order = run_order(self.principal, admission, asked, values)
+        order = run_order(self.principal, admission, asked, values, preset)
         return _begun(self, conversation, turn_start(conversation, asked, order))
 
 

@@ -46,6 +46,9 @@ class RunOutput(Output):
         help_text="`mini`, `ultra` or `direct`: what `model` asks for."
     )
     family = serializers.CharField(help_text="Of tasks. Empty: none was named.")
+    preset_id = serializers.UUIDField(
+        allow_null=True, help_text="Of the preset that made the prompt. Null: none."
+    )
     pool_name = serializers.CharField()
     pool_version = serializers.IntegerField()
     title = serializers.CharField(help_text="How the prompt begins.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -65,7 +64,7 @@ from apps.runs.services import (
     run_rerun,
     run_start_blocking,
 )
-from apps.runs.types import RunOrder, RunRestrictions
+from apps.runs.types import PresetUse, RunOrder, RunRestrictions
 
 TAG = "Runs"
 MAX_STOPS = 4
@@ -78,6 +77,7 @@ EXAMPLE: dict[str, Any] = {
     "model": "conductor-ultra",
     "tier": "ultra",
     "family": "primes",
+    "preset_id": None,
     "pool_name": "house",
     "pool_version": 3,
     "tags": ["checked"],
@@ -189,8 +189,8 @@ class PromptInput(EstimateInput):
         return value
 
 
-class RunInput(PromptInput):
-    """A run to start, of a prompt or of a preset."""
+class PresetPromptInput(PromptInput):
+    """A prompt or a preset that makes one, and how it shall be answered."""
 
     model = TextField(
         max_length=200,
@@ -207,6 +207,24 @@ class RunInput(PromptInput):
         help_text="Makes the prompt. Its settings count where the request says "
         "nothing else.",
     )
+
+    needed_alone: tuple[str, ...] = ("model", "prompt")
+    """Required without a preset."""
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Require a prompt or a preset. Raises: ValidationError."""
+        needed = () if "preset" in attrs else self.needed_alone
+        missing = {name: [REQUIRED] for name in needed if name not in attrs}
+        if "preset" in attrs and "prompt" in attrs:
+            missing["prompt"] = ["a preset makes the prompt; send one of the two"]
+        if missing:
+            raise serializers.ValidationError(missing)
+        return attrs
+
+
+class RunInput(PresetPromptInput):
+    """A run to start."""
+
     system = TextField(
         required=False,
         allow_blank=True,
@@ -218,16 +236,6 @@ class RunInput(PromptInput):
         help_text="Leave the run to the site's worker processes, if it has some: where "
         "they are busy it waits for its turn.",
     )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Require a prompt or a preset. Raises: ValidationError."""
-        needed = () if "preset" in attrs else ("model", "prompt")
-        missing = {name: [REQUIRED] for name in needed if name not in attrs}
-        if "preset" in attrs and "prompt" in attrs:
-            missing["prompt"] = ["a preset makes the prompt; send one of the two"]
-        if missing:
-            raise serializers.ValidationError(missing)
-        return attrs
 
 
 class RunQuery(PageQuery, RunFilterQuery):
@@ -296,8 +304,7 @@ class Runs(RestView):
         preset = preset_filled_in(self.principal, values)
         asked = prompt_prepare(prompt_sent(self.principal, values))
         admission = pass_run(self, values["model"], asked.prompt)
-        order = run_order(self.principal, admission, asked, values)
-        order = replace(order, preset=preset)
+        order = run_order(self.principal, admission, asked, values, preset)
         return run_started(self, run_start_blocking(order, detached=detached))
 
 
@@ -417,6 +424,7 @@ def run_order(
     admission: Admission,
     asked: NextTurn,
     values: dict[str, Any],
+    preset: PresetUse | None = None,
 ) -> RunOrder:
     """Return the order of a checked input, all of whose values are taken."""
     restrictions = values.pop("conductor", {})
@@ -433,6 +441,7 @@ def run_order(
         is_watched=False,
         restrictions=_restrictions(**restrictions),
         family=family,
+        preset=preset,
     )
 
 

@@ -75,7 +75,7 @@ class WebhookChangeInput(Input):
     event_types = serializers.ListField(
         child=Word(choices=tuple(EVENT_TYPES)),
         required=False,
-        help_text="For the kind `events`: at least one.",
+        help_text="For the kinds `events` and `chat`: at least one.",
     )
     header_name = TextField(
         required=False,

@@ -8,9 +8,11 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
+from django.utils.translation import gettext_noop as _
+
 from apps.core.plan_layout import depths
 
-NO_PLAN = "No plan"
+NO_PLAN = _("No plan")
 
 
 class Shape(NamedTuple):

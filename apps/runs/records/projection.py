@@ -44,6 +44,7 @@ _FIXED = (
     "ab_arm",
     "tier",
     "family",
+    "preset_id",
     "created_at",
     "owner_id",
     "fence",
@@ -224,6 +225,7 @@ class RunProjection:
             order.arm.letter if order.arm else "",
             tier_named(order.model),
             order.family,
+            order.preset.preset_id if order.preset else None,
             self._created_at,
             *self._ownership,
         )

@@ -31,6 +31,7 @@ from apps.engine import events as ev
 from apps.engine.messages import typed_last
 from apps.engine.ports import Message
 from apps.runs.models import Run, Source, Step
+from apps.runs.preset_use import preset_used
 from apps.runs.records.end_facts import LOOP
 from apps.runs.records.history import events_in
 from apps.runs.records.projection import (
@@ -58,7 +59,7 @@ NEAR = timedelta(minutes=10)
 takes when the database is away."""
 TRIES = 5
 """Times that the rows of a run are read again if they differ: it may be executing."""
-TEXTS = ("prompt", "message")
+TEXTS = ("prompt", "params", "message")
 """Bodies of entries that rows hold a part of."""
 LOOP_TEXTS = (*TEXTS, "subtasks", "text")
 """Those that loops follow from as well."""
@@ -101,6 +102,7 @@ _RUN_COLUMNS = (
     "ab_arm",
     "tier",
     "family",
+    "preset_id",
     "source",
     "created_at",
     "finished_at",
@@ -294,6 +296,7 @@ def _derived(
         "ab_arm": created.ab_arm,
         "tier": created.tier,
         "family": created.family,
+        "preset_id": _preset_of(created),
         "actor_type": first.actor.type,
         "actor_id": first.actor.id,
         "actor_name": first.actor.display,
@@ -319,6 +322,8 @@ def _unknown(run: Mapping[str, Any], created: ev.RunCreated) -> Set[str]:
     found: set[str] = set()
     if created.ab_arm == "b":
         found.add("tier")  # theirs is that of the candidate, which nobody named
+    if run["preset_id"] is None:
+        found.add("preset_id")
     if run["shape"] is None:
         found.add("shape")
     if not created.family and run["source"] == Source.EVALUATION:
@@ -328,6 +333,11 @@ def _unknown(run: Mapping[str, Any], created: ev.RunCreated) -> Set[str]:
     if not created.prompt:
         found.add("asked_tokens")
     return found
+
+
+def _preset_of(created: ev.RunCreated) -> uuid.UUID | None:
+    use = preset_used(created)
+    return use.preset_id if use else None
 
 
 def _typed(created: ev.RunCreated) -> str:

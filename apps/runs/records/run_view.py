@@ -16,7 +16,7 @@ from apps.engine import events as ev
 from apps.engine.events import RunEnd
 from apps.engine.usage import Cost, Usage
 from apps.runs.errors import HistoryUnreadable
-from apps.runs.missing_plan import MissingPlan, missing_plan
+from apps.runs.missing_plan import TIER_PLANNERS, MissingPlan, missing_plan
 from apps.runs.records.round_view import (
     ApprovalView,
     RoundView,
@@ -123,6 +123,11 @@ class RunView(RunFold):
         given = orjson.loads(self.params or "{}")
         is_by_choice = not given.keys().isdisjoint(("planner", "served"))
         return missing_plan(self.tier, self.planner, is_by_choice=is_by_choice)
+
+    @property
+    def is_planned(self) -> bool:
+        """Say whether the answer came of a plan that the tier made."""
+        return self.state == "completed" and self.planner in TIER_PLANNERS
 
     @property
     def total_usage(self) -> Usage:

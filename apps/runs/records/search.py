@@ -125,6 +125,8 @@ def _indexed(filters: RunFilters) -> Q:
         found &= Q(planner=filters.planner)
     if filters.family is not None:
         found &= Q(family=filters.family)
+    if filters.preset_id is not None:
+        found &= Q(preset_id=filters.preset_id)
     return found
 
 

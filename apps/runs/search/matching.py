@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -114,12 +115,17 @@ class RunSearch:
         return [words[gap] for gap in self.gaps]
 
 
-def run_search(*, team_id: UUID, filters: RunFilters) -> RunSearch:
+def run_search(
+    *, team_id: UUID, filters: RunFilters, within: QuerySet[Any, Any] | None = None
+) -> RunSearch:
     """Return a team's runs, newest first, narrowed to those with `filters.text`.
 
-    Raises: InvalidInput if that has no word.
+    `within`: ids of runs; no other is looked at. Raises: InvalidInput if the text has
+    no word.
     """
     runs = run_list(team_id=team_id, filters=filters)
+    if within is not None:
+        runs = runs.filter(id__in=within)
     if not filters.text:
         return RunSearch(runs)
     query = query_read(filters.text)

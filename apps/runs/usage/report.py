@@ -37,11 +37,8 @@ from django.utils import timezone
 from apps.accounts.models import ApiKey, User
 from apps.core.ids import first_id
 from apps.runs.models import STATES_CALLED, Run, RunState, UsageDay, UsagePart
-from apps.runs.types import UsageGroup, UsageRow
+from apps.runs.types import NO_KEY, NOBODY, PLANNING, UsageGroup, UsageRow
 
-PLANNING = "Planning and interrupted calls"
-NOBODY = "A former member"
-NO_KEY = "Without a key"
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 2, tzinfo=UTC)
 """No run is older."""

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, transaction
 from django.utils import timezone
 
-from apps.audit.jobs import BROKE_OFF, Heartbeat, job_claim
+from apps.audit.jobs import BROKE_OFF, Heartbeat, job_claim, jobs_rested
 from apps.audit.models import JobState
 from apps.core.errors import ConductorError
 from apps.core.scoping import TeamQuerySet
@@ -55,7 +55,7 @@ def conductor_training_take(kind: ProcessKind) -> Steps | None:
 
 def conductor_gate_take() -> Steps | None:
     """Return the steps of a training that is measured; None: none is due."""
-    rows = _rows().filter(stage=ConductorStage.GATE, beat_at__lte=timezone.now() - IDLE)
+    rows = jobs_rested(_rows().filter(stage=ConductorStage.GATE), IDLE)
     training = job_claim(rows)
     return None if training is None else conductor_training_steps(training)
 

@@ -7,6 +7,7 @@ it runs, and in the runs, under their retention.
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_noop as _
 
 from apps.accounts.models import Team, User
 from apps.audit.models import BackgroundJob
@@ -19,32 +20,32 @@ from apps.pools.models import Conductor, Pool
 class ConductorStage(models.TextChoices):
     """What a training of a conductor does."""
 
-    EXAMPLES = "examples", "Writing examples"
+    EXAMPLES = "examples", _("Writing examples")
     """The light planner's near-best plans of the training tasks."""
-    SFT = "sft", "Learning from examples"
-    GRPO = "grpo", "Learning from its own plans"
+    SFT = "sft", _("Learning from examples")
+    GRPO = "grpo", _("Learning from its own plans")
     """Plans of the conductor are run on the pool, and their answers graded."""
-    RECURSION = "recursion", "Learning to plan once more"
+    RECURSION = "recursion", _("Learning to plan once more")
     """It also sees the answer of a plan that ran, and keeps it or plans again."""
-    SERVE = "serve", "Waiting for its server"
+    SERVE = "serve", _("Waiting for its server")
     """The weights are there; a person serves them and publishes the version."""
-    GATE = "gate", "Measuring"
+    GATE = "gate", _("Measuring")
     """Compares it with the others on held-out tasks."""
-    END = "end", "Ended"
+    END = "end", _("Ended")
 
 
 class ConductorOutcome(models.TextChoices):
     """How a training of a conductor ended."""
 
-    USED = "used", "In use"
+    USED = "used", _("In use")
     """It was better by the margin, and its tier plans with it."""
-    BETTER = "better", "Better, not in use"
-    NOT_BETTER = "not_better", "Not better by the margin"
-    CANCELLED = "cancelled", "Cancelled"
-    BUDGET = "budget", "Cost limit reached"
-    COLLAPSED = "collapsed", "Collapsed"
+    BETTER = "better", _("Better, not in use")
+    NOT_BETTER = "not_better", _("Not better by the margin")
+    CANCELLED = "cancelled", _("Cancelled")
+    BUDGET = "budget", _("Cost limit reached")
+    COLLAPSED = "collapsed", _("Collapsed")
     """Its plans lost their variety, or its reward fell; `error` says which."""
-    FAILED = "failed", "Failed"
+    FAILED = "failed", _("Failed")
     """It could not go on; `error` says why."""
 
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 from pydantic import Field
 
 from apps.accounts.types import KeyHolder
+from apps.audit.job_news import job_news_send
 from apps.audit.models import JobState
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
@@ -250,7 +251,8 @@ def _measure(version: ConductorVersion) -> None:
     rows = ConductorTraining.objects.for_team(version.team_id)
     waits = rows.filter(pk=version.training_id, stage=ConductorStage.SERVE)
     now = timezone.now()
-    waits.update(stage=ConductorStage.GATE, stage_since=now, beat_at=now)
+    waits.update(stage=ConductorStage.GATE, stage_since=now, beat_at=now, claim_id=None)
+    transaction.on_commit(job_news_send)
 
 
 def _record(

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from apps.accounts.principal import Principal
 from apps.accounts.rights import DIRECT, MANAGE_EVALUATIONS, MANAGE_POOLS, RUN
+from apps.audit.job_news import job_news_send
 from apps.audit.jobs import actor_facts
 from apps.audit.models import JobState
 from apps.audit.services import entries_append
@@ -95,7 +96,9 @@ def conductor_training_cancel(*, training: ConductorTraining, actor: Actor) -> b
             return False
         training_record(training, "cancelled", actor, {})
         # A process takes it then, and ends it.
-        rows.filter(stage=ConductorStage.SERVE).update(stage=ConductorStage.GATE)
+        served = rows.filter(stage=ConductorStage.SERVE)
+        served.update(stage=ConductorStage.GATE, claim_id=None)
+        transaction.on_commit(job_news_send)
     return True
 
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 from django.db import DatabaseError, InterfaceError, transaction
 from django.utils import timezone
 
-from apps.audit.jobs import BROKE_OFF, Heartbeat, job_claim
+from apps.audit.jobs import BROKE_OFF, Heartbeat, job_claim, jobs_rested
 from apps.audit.models import JobState
 from apps.core.errors import ConductorError
 from apps.training.trainings.models import Stage, Training, TrainingOutcome
@@ -27,7 +27,7 @@ IDLE = timedelta(seconds=1)
 def training_take() -> Generator[None] | None:
     """Return the steps of the training that has rested longest; None: none is due."""
     rows = Training.objects.across_teams()
-    training = job_claim(rows.filter(beat_at__lte=timezone.now() - IDLE))
+    training = job_claim(jobs_rested(rows, IDLE))
     return None if training is None else training_steps(training)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_noop as _
 
 from apps.accounts.models import Team, User
 from apps.audit.models import BackgroundJob
@@ -15,27 +16,27 @@ from apps.pools.models import Pool
 class Stage(models.TextChoices):
     """What a training does."""
 
-    EXPLORE = "explore", "Exploring"
+    EXPLORE = "explore", _("Exploring")
     """Runs plans by chance on training tasks."""
-    FIT = "fit", "Fitting"
-    NEAR_BEST = "near_best", "Exploring near the best"
+    FIT = "fit", _("Fitting")
+    NEAR_BEST = "near_best", _("Exploring near the best")
     """Runs plans that the first fit thinks well of."""
-    REFIT = "refit", "Fitting again"
-    GATE = "gate", "Measuring"
+    REFIT = "refit", _("Fitting again")
+    GATE = "gate", _("Measuring")
     """Compares it with the others on held-out tasks."""
-    END = "end", "Ended"
+    END = "end", _("Ended")
 
 
 class TrainingOutcome(models.TextChoices):
     """How a training ended."""
 
-    USED = "used", "In use"
+    USED = "used", _("In use")
     """It was better by the margin, and tiers plan with it."""
-    BETTER = "better", "Better, not in use"
-    NOT_BETTER = "not_better", "Not better by the margin"
-    CANCELLED = "cancelled", "Cancelled"
-    BUDGET = "budget", "Cost limit reached"
-    FAILED = "failed", "Failed"
+    BETTER = "better", _("Better, not in use")
+    NOT_BETTER = "not_better", _("Not better by the margin")
+    CANCELLED = "cancelled", _("Cancelled")
+    BUDGET = "budget", _("Cost limit reached")
+    FAILED = "failed", _("Failed")
     """It could not go on; `error` says why."""
 
 

@@ -28,9 +28,10 @@ GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "Run the site": ("configuration", "operations", "faults", "protocols"),
     "Reference": (
-        *("glossary", "events", "architecture", "simulated-benchmark"),
-        *("translations", "adr", CHANGES),
+        *(CHANGES, "glossary", "events", "architecture"),
+        *("simulated-benchmark", "translations"),
     ),
+    "Decisions": ("adr",),
 }
 """Pages by the kind of reader; those in folders follow the one of their folder."""
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
@@ -65,11 +66,11 @@ class Doc:
 def doc_list() -> Mapping[str, Doc]:
     """Return all pages by name, as they were when they were first asked for."""
     root: Path = settings.BASE_DIR / "docs"
-    paths = {_name(path.relative_to(root)): path for path in sorted(root.rglob("*.md"))}
+    paths = {_name(path.relative_to(root)): path for path in root.rglob("*.md")}
     changes: Path = settings.BASE_DIR / "CHANGELOG.md"
     if changes.is_file():
         paths[CHANGES] = changes
-    return {name: _read(name, path) for name, path in paths.items()}
+    return {name: _read(name, path) for name, path in sorted(paths.items())}
 
 
 def doc_find(name: str) -> Doc:

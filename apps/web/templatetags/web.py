@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django import template
+from django.forms import BoundField
 from django.template import Context
 from django.utils.dateformat import format as format_date
 from django.utils.html import format_html, json_script
@@ -51,6 +52,13 @@ def field_label(label: str) -> str:
     """Return the label of a field with one capital, in languages that allow that."""
     text = str(label)
     return capfirst(text.lower()) if get_language() == ENGLISH else text
+
+
+@register.filter
+def without_placeholder(field: BoundField) -> BoundField:
+    """Return a field whose placeholder does not repeat its label."""
+    field.field.widget.attrs.pop("placeholder", None)
+    return field
 
 
 @register.filter

@@ -16,18 +16,15 @@ from apps.audit.models import FullCheck
 from apps.audit.selectors import entry_list
 from tests.audit.examples import append, chain_of, draft, execute
 from tests.console.conftest import text_of
-from tests.runs.asking import eventually
+from tests.patience import eventually
 
 PAGE, CHECK, STATUS = "/ledger/", "/ledger/check/", "/ledger/status/"
 
 
 @pytest.fixture
-def thread(transactional_db, monkeypatch):
-    """The thread of a process; it looks when it is told to."""
-    monkeypatch.setattr(jobs, "LOOK_S", 3600.0)
-    one = open_thread()
-    yield one
-    one.close()
+def thread(transactional_db):
+    """The thread of a serving process; it looks when the test says so."""
+    return open_thread()
 
 
 def open_thread():
@@ -100,7 +97,7 @@ def test_fault_is_shown_recorded_and_logged(alice, changes, thread, caplog):
     alice.post(CHECK)
     thread.look()
     page = text_of(alice.get(PAGE))
-    assert "Does not hold</span> 1 fault" in page
+    assert "Not intact</span> 1 fault" in page
     assert "column changed" in page
     newest = entry_list(changes.team.id)[-1]
     assert (newest.action, newest.outcome) == ("audit.verified", "failure")
@@ -163,7 +160,7 @@ def test_check_that_breaks_off_says_so(alice, cast, thread, monkeypatch, caplog)
     alice.post(CHECK)
     thread.look()
     page = text_of(alice.get(PAGE))
-    assert "No result</span> It broke off with an error" in page
+    assert "No result</span> <span>It broke off with an error" in page
     assert "broke off" in caplog.text
     assert entry_list(cast.team.id)[-1].outcome == "failure"
 
@@ -189,10 +186,10 @@ def test_chains_are_verified_once_a_day_without_an_entry(cast, thread):
 
 
 def test_serving_process_does_what_is_asked_for(cast, alice, monkeypatch):
-    monkeypatch.setattr(jobs, "LOOK_S", 0.01)
+    monkeypatch.setattr(jobs, "LOOK_S", 3600.0)
     append(cast.team.id, draft())
+    one = open_thread().start()
     alice.post(CHECK)
-    one = open_thread()
     assert eventually(lambda: row_of(cast.team).state == "done")
     one.close()
 
@@ -201,6 +198,6 @@ def test_checkpoint_and_its_lag_are_shown(alice, changes):
     assert "None yet" in text_of(alice.get(PAGE))
     checkpoints_create(team_id=changes.team.id)
     page = text_of(alice.get(PAGE))
-    assert "It covers every entry; not copied out of the database yet" in page
+    assert "Covers every entry; not yet copied out of the database" in page
     append(changes.team.id, draft(), draft())
-    assert "2 newer entries are not covered yet" in text_of(alice.get(PAGE))
+    assert "2 newer entries not yet covered" in text_of(alice.get(PAGE))

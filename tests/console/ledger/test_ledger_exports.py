@@ -31,19 +31,16 @@ from apps.audit.types import SERVICE, Actor
 from apps.core.errors import SecretUnreadable
 from tests.audit.examples import append, draft
 from tests.console.conftest import text_of
-from tests.runs.asking import eventually
+from tests.patience import eventually
 
 PAGE = "/ledger/exports/"
 JSONL, CSV = {"format": "jsonl"}, {"format": "csv"}
 
 
 @pytest.fixture
-def thread(transactional_db, monkeypatch):
+def thread(transactional_db):
     """The thread of a serving process; it looks when the test says so."""
-    monkeypatch.setattr(jobs, "LOOK_S", 3600.0)
-    one = JobThread("ledger-exports", export_take)
-    yield one
-    one.close()
+    return JobThread("ledger-exports", export_take)
 
 
 def row_of(team):
@@ -360,10 +357,12 @@ def test_g15_other_team_reaches_no_export(alice, mallory, cast, thread):
     assert row_of(cast.team) == export
 
 
-def test_serving_process_makes_what_is_requested(alice, cast, monkeypatch):
-    monkeypatch.setattr(jobs, "LOOK_S", 0.01)
+def test_serving_process_makes_what_is_requested_there_at_once(
+    alice, cast, monkeypatch
+):
+    monkeypatch.setattr(jobs, "LOOK_S", 3600.0)
     append(cast.team.id, draft())
+    one = JobThread("ledger-exports", export_take).start()
     alice.post(PAGE, JSONL)
-    one = JobThread("ledger-exports", export_take)
     assert eventually(lambda: row_of(cast.team).sha256)
     one.close()

@@ -207,8 +207,8 @@ def test_text_is_shown_or_said_to_be_erased_or_unreadable(alice, cast):
         seq,
     )
     page = text_of(alice.get(f"{PAGE}{seq}/"))
-    assert "Prompt: erased" in page
-    assert "Comment: not readable" in page
+    assert "Prompt</span>: erased" in page
+    assert "Comment</span>: not readable" in page
     assert "Secret plan" not in page
 
 

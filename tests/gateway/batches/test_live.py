@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
@@ -28,11 +27,13 @@ from apps.batches.models import (
 from apps.batches.services import files_expire
 from apps.governance.services import hold_place, hold_release
 from apps.runs.models import Run, RunState
+from apps.runs.selectors import run_record, run_view
 from tests.conftest import Site
 from tests.factories import ACTOR, issue_key
+from tests.patience import awaited, eventually
+from tests.rest.conftest import program
 
 CHAT: Literal["/v1/chat/completions"] = "/v1/chat/completions"
-PATIENCE_S = 60
 CANARY = "purple-canary-17"
 
 
@@ -66,11 +67,13 @@ def start(client: openai.OpenAI, *requests: object, endpoint: Any = CHAT) -> Bat
 
 def ended(client: openai.OpenAI, batch: Batch) -> Batch:
     """Return a batch once it has ended."""
-    give_up_at = time.monotonic() + PATIENCE_S
-    while batch.status in {"validating", "in_progress", "finalizing", "cancelling"}:
-        assert time.monotonic() < give_up_at, batch
-        batch = client.batches.retrieve(batch.id)
-    return batch
+    goes_on = {"validating", "in_progress", "finalizing", "cancelling"}
+
+    def look() -> Batch | None:
+        found = client.batches.retrieve(batch.id)
+        return found if found.status not in goes_on else None
+
+    return awaited(look)
 
 
 def lines_of(client: openai.OpenAI, file_id: str | None) -> dict[str, Any]:
@@ -190,9 +193,8 @@ def test_cancelled_batch_keeps_the_answers_it_has(
     requests = [question(f"h{n}", "x", model="worker/fault-silent") for n in range(4)]
     good = question("good", "What is 6 * 7?", model="worker/sim-delta")
     batch = start(client, good, *requests)
-    give_up_at = time.monotonic() + PATIENCE_S
-    while Run.objects.for_team(site.cast.team.id).count() < 3:
-        assert time.monotonic() < give_up_at
+    runs = Run.objects.for_team(site.cast.team.id)
+    assert eventually(lambda: runs.count() >= 3)
     batch = ended(client, client.batches.cancel(batch.id))
     errors = lines_of(client, batch.error_file_id)
     assert batch.status == "cancelled"
@@ -238,9 +240,8 @@ def test_revoked_key_makes_no_further_request(
     batch = start(
         own, question("h", "x", model="worker/fault-silent"), question("b", "x")
     )
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not (runs := Run.objects.for_team(site.cast.team.id)).exists():
-        assert time.monotonic() < give_up_at
+    runs = Run.objects.for_team(site.cast.team.id)
+    assert eventually(runs.exists)
     actor = Actor("user", str(site.cast.alice.id), "Alice")
     api_key_revoke(api_key=key.row, actor=actor)
     for run in runs:
@@ -374,3 +375,38 @@ def test_expired_files_go_with_their_batches(client: openai.OpenAI, site: Site) 
     assert not StoredFile.objects.for_team(team_id).exists()
     assert not RequestBatch.objects.for_team(team_id).exists()
     assert not FilePart.objects.exists()
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "completions", "responses"])
+def test_requests_of_a_batch_use_presets(client, site, path):
+    site.add_worker("echo")
+    values = {
+        "name": "Greet",
+        "prompt": "Say hello to {{name}}.",
+        "system": "Be brief.",
+        "settings": {"model": "worker/echo"},
+    }
+    preset = program(site.key).post("presets/", values).json()["id"]
+    url: Any = f"/v1/{path}"
+    lines = [
+        {
+            "custom_id": name,
+            "method": "POST",
+            "url": url,
+            "body": {"preset": {"id": preset, "variables": variables}},
+        }
+        for name, variables in (("good", {"name": "Bob"}), ("bad", {}))
+    ]
+    batch = ended(client, start(client, *lines, endpoint=url))
+    assert lines_of(client, batch.output_file_id).keys() == {"good"}
+    (fault,) = lines_of(client, batch.error_file_id).values()
+    error = fault["response"]["body"]["error"]
+    assert (fault["response"]["status_code"], error["param"]) == (
+        400,
+        "preset.variables",
+    )
+    run = Run.objects.for_team(site.cast.team.id).get()
+    use = run_view(run).preset
+    assert use is not None and str(use.preset_id) == preset
+    said = [each["content"] for each in run_record(run.team_id, run.id).messages]
+    assert said == ["Be brief.", "Say hello to Bob."]

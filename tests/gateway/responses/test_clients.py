@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +20,7 @@ from apps.pools.models import Worker
 from apps.runs.models import Run, RunState
 from tests.conftest import Site
 from tests.factories import issue_key
+from tests.patience import awaited
 
 QUESTION = "What is 17 * 23 + 4?"
 PNG_HEAD = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
@@ -36,7 +36,6 @@ WEATHER: FunctionToolParam = {
     },
     "strict": False,
 }
-PATIENCE_S = 20
 
 
 class Sum(BaseModel):
@@ -280,8 +279,8 @@ def _conductor(response: Response) -> dict[str, Any]:
 
 
 def _ended(client: openai.OpenAI, response: Response) -> Response:
-    give_up_at = time.monotonic() + PATIENCE_S
-    while response.status == "in_progress":
-        assert time.monotonic() < give_up_at
-        response = client.responses.retrieve(response.id)
-    return response
+    def look() -> Response | None:
+        found = client.responses.retrieve(response.id)
+        return found if found.status != "in_progress" else None
+
+    return awaited(look)

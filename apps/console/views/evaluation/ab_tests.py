@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import (
     require_GET,
     require_http_methods,
@@ -45,7 +46,7 @@ def ab_new(request: TeamRequest) -> HttpResponseBase:
     require(request, Permission.MANAGE_POOLS)
     pools = usable_pools(request.team.id)
     if not pools:
-        messages.info(request, "An A/B test needs a pool first.")
+        messages.info(request, _("An A/B test needs a pool first."))
         return redirect("console:pool_list")
     form = ABTestForm(
         posted(request), pools=pools, conductors=conductor_names(request.team.id)
@@ -106,9 +107,9 @@ def ab_promote_page(request: TeamRequest, ab_test_id: UUID) -> HttpResponseBase:
         test,
         ab_promote,
         back=reverse(PAGE, args=[test.id]),
-        title=f"Let {row.candidate} answer all of {row.original}?",
-        done=f"{row.original} is {row.candidate} from the next run on.",
-        label="Promote",
+        title=_("Let “{candidate}” answer all of “{original}”?").format(**row.names),
+        done=_("{original} is {candidate} from the next run on.").format(**row.names),
+        label=_("Promote"),
     )
 
 
@@ -123,7 +124,7 @@ def ab_demote_page(request: TeamRequest, ab_test_id: UUID) -> HttpResponseBase:
         test,
         candidate_demote,
         back=reverse(PAGE, args=[test.id]),
-        title=f"Take {row.candidate} back from {row.original}?",
-        done=f"{row.original} is again what it was before.",
-        label="Take back",
+        title=_("Take “{candidate}” back from “{original}”?").format(**row.names),
+        done=_("{original} is again what it was before.").format(**row.names),
+        label=_("Take back"),
     )

@@ -7,12 +7,17 @@ from contextlib import suppress
 from uuid import UUID
 
 from django.http.response import HttpResponseBase
+from django.utils.translation import gettext as _
 
 from apps.accounts.models import Permission
 from apps.accounts.principal import Principal
 from apps.console.layout import change_and_tell, console_page, require
 from apps.evaluation.models import CandidateTest
-from apps.evaluation.promotions.promotion import promotion_of
+from apps.evaluation.promotions.promotion import (
+    promotion_of,
+    why_not_demotable,
+    why_not_promotable,
+)
 from apps.pools.errors import PoolUnusable
 from apps.pools.selectors import conductor_list, pool_list, pool_snapshot
 from apps.pools.types import PoolSnapshot
@@ -54,9 +59,21 @@ def candidate_change(
         )
     context = {
         "title": title,
-        "points": [*promotion_of(test), "Runs in progress are not changed."],
+        "why_not": _why_not(test),
+        "points": [*promotion_of(test), _("Runs in progress are not changed.")],
         "label": label,
         "back": back,
         "is_harmless": True,
     }
     return console_page(request, "console/confirm.html", context, tab=TAB)
+
+
+def _why_not(test: CandidateTest) -> str:
+    """Say why the change is impossible now; empty: it is possible."""
+    if reason := why_not_promotable(test):
+        words = _("The candidate cannot be promoted: %(reason)s.")
+    elif reason := why_not_demotable(test):
+        words = _("The promotion cannot be taken back: %(reason)s.")
+    else:
+        return ""
+    return words % {"reason": reason}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.accounts.models import Permission
@@ -75,7 +77,13 @@ def conductor_training_new(request: TeamRequest, pool_id: UUID) -> HttpResponseB
         )
         if started is not None:
             return redirect("console:conductor_training", started.id)
-    context = {"form": form, "pool": pool, "suites": suites, "planners": planners}
+    context = {
+        "form": form,
+        "pool": pool,
+        "suites": suites,
+        "planners": planners,
+        "can_train": bool(settings.CONDUCTOR_TRAINING_PYTHON),
+    }
     template = "console/conductor_training_new.html"
     return console_page(request, template, context, tab=TAB)
 
@@ -101,7 +109,7 @@ def conductor_training_cancel_action(
     require(request, Permission.MANAGE_POOLS)
     training = access_conductor_training(request.team.id, conductor_training_id)
     if conductor_training_cancel(training=training, actor=request.actor):
-        messages.success(request, "The training is being cancelled.")
+        messages.success(request, _("The training is being cancelled."))
     return redirect("console:conductor_training", training.id)
 
 
@@ -129,7 +137,9 @@ def conductor_publish_action(request: TeamRequest, number: int) -> HttpResponseB
             ),
         )
         if published is not None:
-            messages.success(request, f"Version {number} is published.")
+            messages.success(
+                request, _("Version {number} is published.").format(number=number)
+            )
             return redirect("console:conductor_version", number)
     return _version_page(request, version, publish=form, status=INVALID)
 
@@ -152,7 +162,9 @@ def conductor_use_action(request: TeamRequest, number: int) -> HttpResponseBase:
             ),
         )
         if used is not None:
-            messages.success(request, f"Version {number} plans now.")
+            messages.success(
+                request, _("Version {number} plans now.").format(number=number)
+            )
             return redirect("console:conductor_version", number)
     return _version_page(request, version, use=form, status=INVALID)
 
@@ -169,16 +181,18 @@ def conductor_version_delete_action(
         return change_and_tell(
             request,
             lambda: conductor_version_delete(version=version, actor=request.actor),
-            f"Version {number} is deleted.",
+            _("Version {number} is deleted.").format(number=number),
             "console:learning",
         )
     context = {
-        "title": f"Delete version {number} of a trained conductor?",
+        "title": _("Delete version {number} of a trained conductor?").format(
+            number=number
+        ),
         "points": [
-            "Its weights are deleted and cannot be brought back.",
-            "Its place among the conductors stays until you delete that as well.",
+            _("Its weights are deleted and cannot be brought back."),
+            _("Its place among the conductors stays until you delete that as well."),
         ],
-        "label": f"Delete version {number}",
+        "label": _("Delete version {number}").format(number=number),
         "back": reverse("console:conductor_version", args=[number]),
     }
     return console_page(request, "console/confirm.html", context, tab=TAB)
@@ -227,6 +241,7 @@ def _use_form(
     return ConductorUseForm(
         None if is_new else request.POST,
         tiers=_tiers(version.pool) if version.pool else [],
+        gate=version.gate,
         initial={"tier": version.trained_on["settings"]["tier"]},
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -10,21 +12,24 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.models import Permission
 from apps.console.evaluations.evaluation_rows import EvaluationRow, report_view
 from apps.console.evaluations.slope_chart import slope_chart
 from apps.console.layout import change_and_tell, console_page, require
-from apps.evaluation.models import GRADED
-from apps.evaluation.reports.comparison import compare, others_of
+from apps.engine.errors import PlanFault
+from apps.evaluation.models import GRADED, Evaluation
+from apps.evaluation.reports.comparison import compare, others_of, shared_systems
 from apps.evaluation.reports.inspect_log import inspect_log, inspect_name
 from apps.evaluation.reports.report import report_make, result_rows
 from apps.evaluation.reports.report_formats import report_values, results_csv
 from apps.evaluation.reports.report_markdown import report_markdown
 from apps.evaluation.reports.result_filters import (
     ORACLE,
-    PLAN_WORDS,
+    REJECTED,
+    WITHOUT,
     ResultFilters,
     results_found,
 )
@@ -32,6 +37,7 @@ from apps.evaluation.selectors import access_evaluation, evaluation_progress
 from apps.evaluation.services import evaluation_cancel
 from apps.evaluation.settings import EvaluationSettings
 from apps.web.downloads import download
+from apps.web.recorded_words import fault_word
 from apps.web.team_access import TeamRequest, team_view
 
 TAB = "evaluations"
@@ -85,11 +91,21 @@ def evaluation_results(request: TeamRequest, evaluation_id: UUID) -> HttpRespons
         "asked": asked,
         "query": urlencode(asked.given),
         "systems": systems,
-        "others": [*systems, (ORACLE, "Oracle: another one is right")],
+        "others": [*systems, (ORACLE, _("Oracle: another one is right"))],
         "states": [(each.value, each.label) for each in GRADED],
-        "plans": list(PLAN_WORDS.items()),
+        "plans": _plan_choices(),
     }
     return console_page(request, "console/evaluation_results.html", context, tab=TAB)
+
+
+def _plan_choices() -> list[tuple[str, str]]:
+    """Return what can be asked about plans, in words."""
+    said = _("Rejected plan: {fault}")
+    return [
+        (WITHOUT, _("Without a plan")),
+        (REJECTED, _("Rejected plan")),
+        *((each.value, said.format(fault=fault_word(each))) for each in PlanFault),
+    ]
 
 
 @require_GET
@@ -104,23 +120,35 @@ def evaluation_comparison(
     chosen = request.GET.get("with", "")
     other = next(
         (each for each in others if str(each.id) == chosen),
-        others[0] if others else None,
+        _likely_other(evaluation, others),
     )
     comparison = compare(evaluation, other) if other else None
-    label = request.GET.get("system", "")
-    changed = comparison.changed(label) if comparison else []
-    kept = {"with": other.id if other else "", "system": label}
+    number = request.GET.get("system", "")
+    # By its number in the table: two systems may have one name.
+    of = None
+    if comparison:
+        numbered = enumerate(comparison.systems, start=1)
+        of = next((each for place, each in numbered if str(place) == number), None)
+    changed = (of or comparison).changed if comparison else []
+    kept = {"with": other.id if other else "", "system": number if of else ""}
     context = {
         "evaluation": evaluation,
         "others": others,
         "other": other,
         "comparison": comparison,
         "chart": slope_chart(comparison.systems) if comparison else None,
-        "label": label,
+        "label": of.label if of else "",
         "found": Paginator(changed, ROWS_PER_PAGE).get_page(request.GET.get("page")),
         "query": urlencode({name: value for name, value in kept.items() if value}),
     }
     return console_page(request, "console/evaluation_comparison.html", context, tab=TAB)
+
+
+def _likely_other(
+    evaluation: Evaluation, others: Sequence[Evaluation]
+) -> Evaluation | None:
+    """Return the one that has most systems in common, of several the newest."""
+    return max(others, key=partial(shared_systems, evaluation), default=None)
 
 
 @require_GET
@@ -171,6 +199,6 @@ def evaluation_cancel_action(
     return change_and_tell(
         request,
         lambda: evaluation_cancel(evaluation=evaluation, actor=request.actor),
-        "No further run begins; those in progress are stopped.",
+        _("No further run begins; those in progress are stopped."),
         reverse("console:evaluation", args=[evaluation.id]),
     )

@@ -12,6 +12,8 @@ from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import (
     require_GET,
     require_http_methods,
@@ -97,8 +99,15 @@ def suite_new(request: TeamRequest) -> HttpResponseBase:
         if version is not None:
             messages.success(
                 request,
-                f"{version.suite.name}, version {version.number}: "
-                f"{version.task_count} tasks.",
+                ngettext(
+                    "{suite}, version {number}: {count} task.",
+                    "{suite}, version {number}: {count} tasks.",
+                    version.task_count,
+                ).format(
+                    suite=version.suite.name,
+                    number=version.number,
+                    count=version.task_count,
+                ),
             )
             return redirect("console:evaluation_list")
     context = {"form": form}
@@ -115,7 +124,8 @@ def _imported(request: TeamRequest, form: SuiteForm) -> SuiteVersion | None:
         tasks = tasks_read(file.read(), file.name, benchmark)
     except UnreadableSuite as exc:
         for fault in exc.faults:
-            form.add_error("file", f"Line {fault.line}: {fault.why}.")
+            said = _("Line {line}: {fault}.").format(line=fault.line, fault=fault.why)
+            form.add_error("file", said)
         return None
     return try_change(
         form,
@@ -139,16 +149,16 @@ def suite_delete_page(request: TeamRequest, suite_id: UUID) -> HttpResponseBase:
         return change_and_tell(
             request,
             lambda: suite_delete(suite=suite, actor=request.actor),
-            f"The suite {suite.name} is deleted.",
+            _("The suite {name} is deleted.").format(name=suite.name),
             back,
         )
     context = {
-        "title": f"Delete the suite {suite.name}?",
+        "title": _("Delete the suite “{name}”?").format(name=suite.name),
         "points": [
-            "Its tasks, its evaluations and their results are deleted.",
-            "The runs stay, and so does what the ledger says of the evaluations.",
+            _("Its tasks, its evaluations and their results are deleted."),
+            _("The runs stay, and so does what the ledger says of the evaluations."),
         ],
-        "label": "Delete",
+        "label": _("Delete"),
         "back": back,
     }
     return console_page(request, "console/confirm.html", context, tab=TAB)
@@ -163,8 +173,10 @@ def evaluation_new(request: TeamRequest) -> HttpResponseBase:
     suites = {suite.name: suite for suite in suite_list(team_id)}
     pools = {pool.name: pool for pool in pool_list(team_id)}
     if not suites or not pools:
-        missing = "a suite of tasks" if not suites else "a pool"
-        messages.info(request, f"An evaluation needs {missing} first.")
+        missing = _("An evaluation needs a pool first.")
+        if not suites:
+            missing = _("An evaluation needs a suite of tasks first.")
+        messages.info(request, missing)
         return redirect("console:suite_new" if not suites else "console:pool_list")
     asked = request.POST or request.GET
     suite = suites.get(asked.get("suite", ""), next(iter(suites.values())))
@@ -190,9 +202,11 @@ def evaluation_new(request: TeamRequest) -> HttpResponseBase:
         request,
         form,
         lambda version: form.values(snapshot),
-        title="New evaluation",
-        lead="Its runs are yours: they pass the policy, count towards budgets and "
-        "rates, and are in the ledger.",
+        title=_("New evaluation"),
+        lead=_(
+            "Its runs are yours: the policy applies to them, they count towards "
+            "budgets and rate limits, and the ledger records them."
+        ),
         setting={
             "suites": [*suites],
             "suite": suite.name,
@@ -210,7 +224,7 @@ def calibration_new(request: TeamRequest, pool_id: UUID) -> HttpResponseBase:
     pool = access_pool(request.team.id, pool_id)
     suites = [suite.name for suite in suite_list(request.team.id)]
     if not suites:
-        messages.info(request, "A calibration needs a suite of tasks first.")
+        messages.info(request, _("A calibration needs a suite of tasks first."))
         return redirect("console:suite_new")
     workers = pool_snapshot(request.team.id, pool.name).chat_workers
     names = [worker.name for worker in workers]
@@ -226,10 +240,12 @@ def calibration_new(request: TeamRequest, pool_id: UUID) -> HttpResponseBase:
         request,
         form,
         lambda version: form.values(version, pool.name),
-        title=f"Calibrate workers of {pool.name}",
-        lead="Each worker answers training tasks of a suite, once. How often it is "
-        "right, what it costs and how long it takes becomes its profile, instead of "
-        "the one it has.",
+        title=_("Calibrate workers of {pool}").format(pool=pool.name),
+        lead=_(
+            "Each worker answers training tasks of a suite, once. How often it is "
+            "right, what it costs and how long it takes becomes its profile, instead "
+            "of the one it has."
+        ),
     )
 
 

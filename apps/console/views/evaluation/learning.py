@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.models import Permission
@@ -40,7 +41,7 @@ def learning_page(request: TeamRequest) -> HttpResponseBase:
     }
     form = LearningForm(posted(request), initial=initial)
     if form.is_valid() and _save(request, form):
-        messages.success(request, "The choice is saved.")
+        messages.success(request, _("The choice is saved."))
         return redirect("console:learning")
     if not role_allows(request.membership.role, Permission.MANAGE_POLICY):
         for field in form.fields.values():

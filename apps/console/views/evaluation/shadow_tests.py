@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import (
     require_GET,
     require_http_methods,
@@ -53,7 +54,7 @@ def shadow_new(request: TeamRequest) -> HttpResponseBase:
     team_id = request.team.id
     pools = usable_pools(team_id)
     if not pools:
-        messages.info(request, "A shadow test needs a pool first.")
+        messages.info(request, _("A shadow test needs a pool first."))
         return redirect("console:pool_list")
     form = ShadowTestForm(
         posted(request),
@@ -125,9 +126,9 @@ def shadow_promote_page(request: TeamRequest, test_id: UUID) -> HttpResponseBase
         test,
         candidate_promote,
         back=reverse(PAGE, args=[test.id]),
-        title=f"Let {row.candidate} answer {row.original}?",
-        done=f"{row.original} is {row.candidate} from the next run on.",
-        label="Promote",
+        title=_("Let “{candidate}” answer for “{original}”?").format(**row.names),
+        done=_("{original} is {candidate} from the next run on.").format(**row.names),
+        label=_("Promote"),
     )
 
 
@@ -142,7 +143,7 @@ def shadow_demote_page(request: TeamRequest, test_id: UUID) -> HttpResponseBase:
         test,
         candidate_demote,
         back=reverse(PAGE, args=[test.id]),
-        title=f"Take {row.candidate} back from {row.original}?",
-        done=f"{row.original} is again what it was before.",
-        label="Take back",
+        title=_("Take “{candidate}” back from “{original}”?").format(**row.names),
+        done=_("{original} is again what it was before.").format(**row.names),
+        label=_("Take back"),
     )

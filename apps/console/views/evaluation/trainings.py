@@ -8,6 +8,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.accounts.models import Permission
@@ -117,7 +118,7 @@ def training_cancel_action(request: TeamRequest, training_id: UUID) -> HttpRespo
     require(request, Permission.MANAGE_POOLS)
     training = access_training(request.team.id, training_id)
     if training_cancel(training=training, actor=request.actor):
-        messages.success(request, "The training is being cancelled.")
+        messages.success(request, _("The training is being cancelled."))
     return redirect("console:training", training.id)
 
 
@@ -133,7 +134,9 @@ def planner_version_page(
     pool = access_pool(request.team.id, pool_id)
     version = planner_version(pool, number)
     initial = {"tiers": _tiers(pool)[-1:]}
-    form = PlannerUseForm(posted(request), tiers=_tiers(pool), initial=initial)
+    form = PlannerUseForm(
+        posted(request), tiers=_tiers(pool), gate=version.gate, initial=initial
+    )
     if form.is_valid():
         used = try_change(
             form,
@@ -146,7 +149,9 @@ def planner_version_page(
             ),
         )
         if used is not None:
-            messages.success(request, f"Version {number} plans now.")
+            messages.success(
+                request, _("Version {number} plans now.").format(number=number)
+            )
             return redirect("console:learning")
     of_pool = pool.planner_version
     is_of_pool = of_pool is not None and of_pool.number == number
@@ -170,7 +175,9 @@ def planner_retire_action(request: TeamRequest, pool_id: UUID) -> HttpResponseBa
     return change_and_tell(
         request,
         lambda: planner_retire(pool=pool, actor=request.actor),
-        f"The tiers of {pool.name} no longer plan with the light planner.",
+        _("The tiers of {pool} no longer plan with the light planner.").format(
+            pool=pool.name
+        ),
         "console:learning",
     )
 

@@ -44,8 +44,10 @@ from apps.rest.resources.comparisons.shapes import (
     CandidateVotesOutput,
     comparison_shown,
 )
+from apps.rest.resources.presets.calls import preset_filled_in
+from apps.rest.resources.presets.shapes import PresetCallInput
 from apps.rest.resources.runs import EXAMPLE as RUN_EXAMPLE
-from apps.rest.resources.runs import PromptInput, prompt_sent, run_order
+from apps.rest.resources.runs import PresetPromptInput, prompt_sent, run_order
 from apps.rest.schema import operation
 from apps.rest.throttles import pass_request, pass_run
 from apps.rest.views import RestView
@@ -109,14 +111,21 @@ JUDGEMENT: dict[str, Any] = {
 # --- what comes in -------------------------------------------------------------------
 
 
-class ComparisonInput(PromptInput):
-    """A prompt and its candidates; or recorded runs."""
+class ComparisonInput(PresetPromptInput):
+    """A prompt, or a preset that makes one, and its candidates; or recorded runs."""
 
     model = None  # type: ignore[assignment]  # `models` stands in its place
+    needed_alone = ()
     prompt = TextField(
         required=False,
         trim_whitespace=False,
-        help_text="What each of `models` is asked. Required with `models`.",
+        help_text="What each of `models` is asked. Required with `models`, unless a "
+        "preset makes it.",
+    )
+    preset = PresetCallInput(
+        required=False,
+        help_text="Makes the prompt. Its settings count where the request says "
+        "nothing else; `models` replace its model.",
     )
     system = TextField(
         required=False,
@@ -341,6 +350,7 @@ class ComparisonCandidates(RestView):
             "votes": 24,
             "preferred": 17,
             "blind": 20,
+            "is_former": False,
             "share": 0.708,
             "low": 0.508,
             "high": 0.851,
@@ -350,7 +360,8 @@ class ComparisonCandidates(RestView):
         """Return how often each candidate was preferred in the votes of the team.
 
         Of the newest 5,000 comparisons whose answers are to the same prompt; not of
-        blind ones in which the member or key has not voted.
+        blind ones in which the member or key has not voted. Two candidates that had one
+        name, one after the other, are two rows.
         """
         rows = []
         for each in candidate_votes(self.principal.team_id, self.principal.actor):
@@ -362,6 +373,7 @@ class ComparisonCandidates(RestView):
                     "votes": each.votes,
                     "preferred": each.preferred,
                     "blind": each.blind,
+                    "is_former": each.is_former,
                     "share": round(found.value, 3),
                     "low": round(found.low, 3),
                     "high": round(found.high, 3),
@@ -373,8 +385,11 @@ class ComparisonCandidates(RestView):
 def _orders(view: RestView, values: dict[str, Any]) -> list[RunOrder]:
     """Return the order of each candidate, each of them admitted."""
     models = values.pop("models", [])
+    if not models and "preset" in values:
+        raise serializers.ValidationError({"models": ["a preset needs models"]})
     if not models:
         return []
+    preset = preset_filled_in(view.principal, values, has_model=False)
     if not values.get("prompt"):
         raise serializers.ValidationError({"prompt": ["models need a prompt"]})
     asked = prompt_prepare(prompt_sent(view.principal, values))
@@ -384,7 +399,7 @@ def _orders(view: RestView, values: dict[str, Any]) -> list[RunOrder]:
         sent = {**values, "model": model}
         if "conductor" in values:
             sent["conductor"] = dict(values["conductor"])
-        order = run_order(view.principal, admission, asked, sent)
+        order = run_order(view.principal, admission, asked, sent, preset)
         orders.append(prepared_order(asked, order))
     return orders
 

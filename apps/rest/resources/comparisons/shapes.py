@@ -101,6 +101,9 @@ class CandidateVotesOutput(Output):
     blind = serializers.IntegerField(
         help_text="Of these, those given before the voter knew who wrote what."
     )
+    is_former = serializers.BooleanField(
+        help_text="True: another candidate has the name now, or none."
+    )
     share = serializers.FloatField()
     low = serializers.FloatField(help_text="Wilson's interval of 95 %.")
     high = serializers.FloatField()

@@ -269,7 +269,7 @@ class EvaluationComparison(RestView):
         one = evaluation_of(self, evaluation_id)
         other = evaluation_of(self, named) if named else others_of(one).first()
         found = compare(one, other) if other else None
-        page = page_by_place(found.changed() if found else [], **asked)
+        page = page_by_place(found.changed if found else [], **asked)
         values = {
             "earlier": found.earlier.id if found else None,
             "later": found.later.id if found else one.id,

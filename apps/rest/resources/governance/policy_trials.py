@@ -53,7 +53,7 @@ TRIAL: dict[str, Any] = {
     "id": "0199c0de-0000-7000-8000-000000000051",
     "state": "completed",
     "error": "",
-    "summary": "Would have stopped 4 of 500 runs, changed 11, asked for approval 7.",
+    "summary": "Would have stopped 4 of 500 runs, changed 11 and held 7 for approval.",
     "progress": {"tried": 500, "total": 500},
     "denied": 4,
     "held": 7,
@@ -70,7 +70,7 @@ TRIAL: dict[str, Any] = {
 STARTED: dict[str, Any] = {
     **TRIAL,
     "state": "waiting",
-    "summary": "Would have stopped 0 of 0 runs, changed 0, asked for approval 0.",
+    "summary": "Would have stopped 0 of 0 runs, changed 0 and held 0 for approval.",
     "progress": {"tried": 0, "total": 500},
     "denied": 0,
     "held": 0,

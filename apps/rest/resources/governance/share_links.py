@@ -31,6 +31,7 @@ from apps.runs.selectors import access_run
 from apps.sharing.models import LONGEST_DAYS, NOTE_LENGTH, ShareLink
 from apps.sharing.selectors import (
     access_share_link,
+    link_states,
     notes_of,
     share_link_list,
     sharing_status,
@@ -361,13 +362,15 @@ class ShareLinkRevoke(RestView):
 
 def _shown(links: Sequence[ShareLink]) -> list[dict[str, Any]]:
     """Return what answers hold of some links of one team."""
-    notes, now = notes_of(links), timezone.now()
+    notes, states = notes_of(links), {}
+    if links:
+        states = link_states(links[0].team_id, links, timezone.now())
     return [
         {
             "id": link.id,
             "run_id": link.run_id,
             "conversation_id": link.turn.conversation_id if link.turn else None,
-            "state": link.state(now).value,
+            "state": states[link.id].value,
             "note": notes.get(link.id, ""),
             "has_plan": link.has_plan,
             "has_name": link.has_name,

@@ -1,4 +1,4 @@
-"""The field `preset` of a run to start: what the preset says, where nothing else is."""
+"""The field `preset` of what starts runs: what it says, where nothing else is said."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from apps.presets.composing import PresetCall, limits_with_preset, preset_compos
 from apps.runs.types import PresetUse
 
 
-def preset_filled_in(principal: Principal, values: dict[str, Any]) -> PresetUse | None:
+def preset_filled_in(
+    principal: Principal, values: dict[str, Any], *, has_model: bool = True
+) -> PresetUse | None:
     """Put prompt and settings of a preset into a checked input; None: it names none.
 
-    What the input says itself is kept. Raises: NotFound, Conflict, InvalidInput.
+    What the input says itself is kept. `has_model`: the input is for one model, which
+    it or the preset must name; if not, the preset's model is left out.
+
+    Raises: NotFound, Conflict, InvalidInput.
     """
     call = values.pop("preset", None)
     if call is None:
@@ -23,7 +28,7 @@ def preset_filled_in(principal: Principal, values: dict[str, Any]) -> PresetUse 
     settings = composed.settings
     defaults = {
         "system": composed.system or None,
-        "model": settings.model or None,
+        "model": (settings.model or None) if has_model else None,
         "temperature": settings.temperature,
     }
     values["prompt"] = composed.text
@@ -31,6 +36,6 @@ def preset_filled_in(principal: Principal, values: dict[str, Any]) -> PresetUse 
     for name, value in defaults.items():
         if values.get(name) is None and value is not None:
             values[name] = value
-    if not values.get("model"):
+    if has_model and not values.get("model"):
         raise InvalidInput("model: the preset names none, so name one", param="model")
     return composed.use

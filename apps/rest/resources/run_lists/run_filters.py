@@ -62,6 +62,9 @@ class RunFilterQuery(Query):
     family = serializers.CharField(
         required=False, max_length=FAMILY_LENGTH, help_text=f"`{NONE}`: without one."
     )
+    preset = serializers.UUIDField(
+        required=False, help_text="The id of the preset that made the prompt."
+    )
     worker = serializers.CharField(
         required=False,
         max_length=100,
@@ -146,6 +149,7 @@ def run_filters(asked: dict[str, Any]) -> RunFilters:
         shape=named(asked.pop("plan", "")),
         api_key_id=id_of(key),
         user_id=id_of(member),
+        preset_id=asked.pop("preset", None),
         has_key=False if key == NONE else None,
         has_member=False if member == NONE else None,
         fault=fault_of(asked.pop("fault", "")),

@@ -1,0 +1,59 @@
+"""Figures and words of evaluations, tests and learning: bounds, splits, faults."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django import template
+from django.template.defaultfilters import floatformat
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
+from apps.web.recorded_words import fault_word, role_word
+
+if TYPE_CHECKING:
+    from apps.evaluation.reports.statistics import Interval
+
+register = template.Library()
+DIGITS = 3
+"""Of a share."""
+SPLITS = {"held_out": _("held out"), "training": _("training")}
+STAGES = {
+    "waiting": _("not begun"),
+    "running": _("in progress"),
+    "completed": _("done"),
+    "failed": _("not finished"),
+}
+
+
+@register.filter
+def bounds(found: Interval | None) -> str:
+    """Return the bounds of the interval of a share."""
+    if found is None:
+        return "–"
+    low, high = (floatformat(each, DIGITS) for each in (found.low, found.high))
+    return gettext("{low} to {high}").format(low=low, high=high)
+
+
+@register.filter
+def at_least(amount: str, has_unknown: bool) -> str:
+    """Return an amount, as a lower bound if a part of it is unknown."""
+    if not has_unknown:
+        return amount
+    return gettext("at least {amount}").format(amount=amount)
+
+
+@register.filter
+def split_word(split: str) -> str:
+    """Return which part of a suite a task belongs to."""
+    return gettext(SPLITS.get(split, split))
+
+
+@register.filter
+def stage_word(state: str) -> str:
+    """Return how far a stage of a training is."""
+    return gettext(STAGES[state])
+
+
+register.filter("fault_word", fault_word)
+register.filter("role_word", role_word)
