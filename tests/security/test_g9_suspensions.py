@@ -20,7 +20,7 @@ from apps.runs.errors import RunsSuspended
 from apps.runs.execution.executor import get_executor
 from apps.runs.models import Run, Suspension
 from apps.runs.selectors import run_events
-from apps.runs.services import runs_allow, runs_suspend
+from apps.runs.services import run_start, runs_allow, runs_suspend
 from apps.runs.types import SuspensionInForce
 from tests.conftest import Cast, Site
 from tests.factories import ACTOR, UserFactory
@@ -236,6 +236,24 @@ def test_g9_the_board_of_a_process_refuses_without_a_query(cast: Cast) -> None:
     with pytest.raises(RunsSuspended):
         board.require(cast.team.id)
     board.require(cast.other_team.id)
+
+
+def test_g9_a_run_that_is_stopped_before_it_is_on_record_is_refused(site: Site) -> None:
+    executor = get_executor()
+    team_id = site.cast.team.id
+
+    async def refused() -> None:
+        live = await run_start(order(site.cast, PROMPT))
+        # At this very moment the process learns of the stop.
+        executor.suspensions.replace(
+            {team_id: SuspensionInForce(team_id, REASON, ACTOR)}
+        )
+        executor.stop_suspended()
+        await live.finished()
+
+    with pytest.raises(RunsSuspended, match=REASON):
+        on_loop(refused())
+    assert not Run.objects.for_team(team_id).exists()
 
 
 # --- the operator's page --------------------------------------------------------------

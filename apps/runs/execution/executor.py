@@ -36,6 +36,7 @@ from apps.llm.vllm_metrics import read_load
 from apps.runs.coordination.cancel_requests import CancelRequest
 from apps.runs.coordination.leases import Ownership
 from apps.runs.coordination.suspensions import SuspensionBoard
+from apps.runs.errors import RunsSuspended
 from apps.runs.execution.async_db import (
     idempotency_sweep,
     read_suspensions,
@@ -272,7 +273,8 @@ class Executor:
         """Cancel the runs of suspended teams that execute here."""
         for execution in list(self._live.values()):
             if found := self.suspensions.of(execution.order.team_id):
-                execution.cancel(found.message, by=found.actor)
+                refusal = RunsSuspended(found.message)
+                execution.cancel(found.message, by=found.actor, refusal=refusal)
 
     async def drop_all(self) -> None:
         """Stop executing, without a word on record: the runs are others' now."""

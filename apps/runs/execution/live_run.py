@@ -155,11 +155,20 @@ class RunExecution:
         if listener in self._listeners:
             self._listeners.remove(listener)
 
-    def cancel(self, reason: str, *, by: Actor | None = None) -> None:
-        """Cancel the run. Idempotent."""
+    def cancel(
+        self,
+        reason: str,
+        *,
+        by: Actor | None = None,
+        refusal: ConductorError | None = None,
+    ) -> None:
+        """Cancel the run. Idempotent.
+
+        `refusal`: what `finished` raises if the run never got on record.
+        """
         if self._task is None or self._task.done() or self._stop_reason is not None:
             return
-        self._stop_reason = reason
+        self._stop_reason, self._refusal = reason, refusal
         self._recorder.stopped_by = by
         self._task.cancel()
 
@@ -172,7 +181,7 @@ class RunExecution:
         """Return when the last event is durable.
 
         Raises: RunInterrupted if this process could not finish it; BudgetExceeded,
-        IdempotencyKeyLost or Overloaded if it never got on record.
+        IdempotencyKeyLost, RunsSuspended or Overloaded if it never got on record.
         """
         await self._ended.wait()
         if not self._is_on_record:
