@@ -10,9 +10,11 @@ import asyncio
 import logging
 import re
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
+from typing import Any
 
+from apps.core.database_outage import is_outage
 from apps.core.errors import ConductorError, InvalidInput, NotFound, Overloaded
 from apps.core.ids import new_id
 from apps.gateway.backend import Backend
@@ -27,6 +29,9 @@ SANE_KEY = re.compile(rb"[\x21-\x7e]{1,255}")
 INTERRUPTED = "interrupted"
 """Code of the error of a run that another process will go on with."""
 TRIES = 5
+FREE_EVERY_S = 1.0
+FREE_FOR_S = 60.0
+"""So long a process tries to free a key; then the next request that has it does."""
 Begin = Callable[[RunOrder, uuid.UUID | None], Awaitable[LiveRun | RunRecord]]
 """Starts a run, under an id if one is given; a record: in another process."""
 
@@ -67,7 +72,7 @@ class KeyedRuns:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._entries: dict[tuple[uuid.UUID, str], _Entry] = {}
-        self._settling: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(
         self, order: RunOrder, key: str, digest: bytes, begin: Begin
@@ -106,9 +111,7 @@ class KeyedRuns:
         if isinstance(found, RunRecord):
             del self._entries[place]
             return RunHandle(record=found, is_joined=not is_first)
-        task = asyncio.create_task(self._settle(place, entry, found))
-        self._settling.add(task)
-        task.add_done_callback(self._forget)
+        self._do_aside(self._settle(place, entry, found))
         return found.join(is_first=is_first)
 
     async def _find_or_begin(
@@ -117,7 +120,7 @@ class KeyedRuns:
         team_id = order.team_id
         for _ in range(TRIES):
             run_id = new_id()
-            holder = await self._backend.claim(team_id, key, digest, run_id)
+            holder = await self._claim(team_id, key, digest, run_id)
             if holder == run_id:
                 return await self._begin(order, key, run_id, begin), True
             found = await self._held(team_id, holder)
@@ -126,13 +129,46 @@ class KeyedRuns:
             await self._backend.release(team_id, key, holder)
         raise Overloaded(f"this {HEADER} changes hands too quickly", retry_after_s=1)
 
+    async def _claim(
+        self, team_id: uuid.UUID, key: str, digest: bytes, run_id: uuid.UUID
+    ) -> uuid.UUID:
+        try:
+            return await self._backend.claim(team_id, key, digest, run_id)
+        except ConductorError:
+            raise
+        except BaseException:  # it may have claimed the key, and its answer was lost
+            self._do_aside(self._free_in_time(team_id, key, run_id))
+            raise
+
+    async def _free(self, team_id: uuid.UUID, key: str, run_id: uuid.UUID) -> None:
+        """Free a key now, or once the database is back."""
+        try:
+            await self._backend.release(team_id, key, run_id)
+        except Exception as exc:
+            if not is_outage(exc):
+                raise
+            self._do_aside(self._free_in_time(team_id, key, run_id))
+
+    async def _free_in_time(
+        self, team_id: uuid.UUID, key: str, run_id: uuid.UUID
+    ) -> None:
+        async with asyncio.timeout(FREE_FOR_S):
+            while True:
+                try:
+                    await self._backend.release(team_id, key, run_id)
+                    return
+                except Exception as exc:
+                    if not is_outage(exc):
+                        raise
+                await asyncio.sleep(FREE_EVERY_S)
+
     async def _begin(
         self, order: RunOrder, key: str, run_id: uuid.UUID, begin: Begin
     ) -> SharedRun | RunRecord:
         try:
             run = await begin(replace(order, idempotency_key=key), run_id)
         except BaseException:
-            await self._backend.release(order.team_id, key, run_id)
+            await self._free(order.team_id, key, run_id)
             raise
         return run if isinstance(run, RunRecord) else SharedRun(run)
 
@@ -156,13 +192,18 @@ class KeyedRuns:
     ) -> None:
         try:
             if not await _keeps_key(shared):
-                await self._backend.release(*place, shared.id)
+                await self._free(*place, shared.id)
         finally:
             del self._entries[place]
             entry.settled.set()
 
+    def _do_aside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+
     def _forget(self, task: asyncio.Task[None]) -> None:
-        self._settling.discard(task)
+        self._tasks.discard(task)
         if not task.cancelled() and (failure := task.exception()) is not None:
             logger.error("an idempotency key was not settled", exc_info=failure)
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import orjson
 import pytest
+from django.db import OperationalError
 
 from apps.core.errors import NotFound, Overloaded
 from apps.engine.events import RunCancelled, RunCompleted, RunFailed
-from apps.gateway import run_handles
+from apps.gateway import idempotency, run_handles
 from apps.runs.types import RunRecord
 from tests.gateway.conftest import CHAT, Client, chat_body
 from tests.gateway.fakes import (
@@ -23,6 +24,7 @@ from tests.gateway.fakes import (
     TEAM_ID,
     USAGE,
     Exchanged,
+    FakeBackend,
     FakeRun,
     answer_piece,
     completed,
@@ -340,6 +342,38 @@ async def test_a_claim_without_a_run_ends_the_waiting(client: Client) -> None:
     assert (answer.status, answer.error["code"]) == (503, "overloaded")
 
 
+# --- when the database breaks off ----------------------------------------------------
+
+
+@pytest.fixture
+def outage(client: Client, monkeypatch: pytest.MonkeyPatch) -> _Outage:
+    monkeypatch.setattr(idempotency, "FREE_EVERY_S", 0.001)
+    return _Outage(client.backend)
+
+
+async def test_a_claim_whose_answer_was_lost_is_given_back(
+    client: Client, outage: _Outage
+) -> None:
+    outage.claims, outage.releases = 1, 2
+    assert (await ask_keyed(client)).status == 503
+    await outage.over()
+    client.run.plays(completed("It is 42."))
+    again = await ask_keyed(client)
+    assert again.json["choices"][0]["message"]["content"] == "It is 42."
+    assert "idempotent-replayed" not in again.headers
+
+
+async def test_a_key_that_cannot_be_freed_now_is_freed_later(
+    client: Client, outage: _Outage
+) -> None:
+    outage.releases = 2
+    client.backend.refuses(Overloaded("too much"))
+    answer = await ask_keyed(client)
+    assert answer.error["message"] == "too much"
+    await outage.over()
+    assert client.backend.claims == {}
+
+
 # --- the key itself ------------------------------------------------------------------
 
 
@@ -368,6 +402,43 @@ class _SlowToStop(FakeRun):
 
     def stop(self) -> None:
         self.say(LEFT)
+
+
+class _Outage:
+    """A database that is away for so many claims and releases.
+
+    A claim is made all the same, and its answer lost.
+    """
+
+    def __init__(self, backend: FakeBackend) -> None:
+        self.claims = self.releases = 0
+        self._claim, self._release = backend.claim, backend.release
+        self._freed = asyncio.Event()
+        backend.claim = self._lose_claim  # type: ignore[method-assign]
+        backend.release = self._lose_release  # type: ignore[method-assign]
+
+    async def over(self) -> None:
+        """Wait for the first key that is freed."""
+        async with asyncio.timeout(5):
+            await self._freed.wait()
+
+    async def _lose_claim(
+        self, team_id: uuid.UUID, key: str, digest: bytes, run_id: uuid.UUID
+    ) -> uuid.UUID:
+        held = await self._claim(team_id, key, digest, run_id)
+        if self.claims:
+            self.claims -= 1
+            raise OperationalError("terminating connection")
+        return held
+
+    async def _lose_release(
+        self, team_id: uuid.UUID, key: str, run_id: uuid.UUID
+    ) -> None:
+        if self.releases:
+            self.releases -= 1
+            raise OperationalError("the connection is closed")
+        await self._release(team_id, key, run_id)
+        self._freed.set()
 
 
 def _records_in_turn(client: Client, *records: RunRecord | None) -> None:
