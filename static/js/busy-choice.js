@@ -28,6 +28,11 @@ export function setUpBusyChoice({ send, stop, isLive, field }) {
     });
   }
 
+  // A queued prompt is sent by this page alone: the browser asks before it is left.
+  addEventListener("beforeunload", (event) => {
+    if (!queued.hidden) event.preventDefault();
+  });
+
   function runEnded() {
     choice.hidden = true;
     if (queued.hidden) return;

@@ -41,6 +41,22 @@ async def test_prompt_waits_until_the_run_ends(visit, site, hire, models):
     assert await states(site) == ["completed", "completed"]
 
 
+async def test_page_is_not_left_with_a_prompt_that_waits(visit, site, hire, models):
+    await hire("instant")
+    models.hold()
+    page = (await visit(site.cast.alice)).page
+    await runs.ask_worker(page, "instant")
+    await send_second(page, "When the run ends")
+    async with page.expect_event("dialog") as asked:
+        await page.evaluate("setTimeout(() => location.reload())")
+        question = await asked.value
+        await question.dismiss()
+    assert question.type == "beforeunload"
+    models.release()
+    await expect(page.locator(".turn--now")).to_contain_text(SECOND)
+    await runs.ends(page)
+
+
 async def test_prompt_that_waits_can_be_taken_back(visit, site, hire, models):
     await hire("instant")
     models.hold()
