@@ -15,8 +15,7 @@ from apps.console.forms.base import ConsoleForm
 from apps.core.errors import Conflict, InvalidInput, VersionConflict
 from apps.web.navigation import nav_groups
 from apps.web.setup_checklist import setup_checklist
-from apps.web.team_access import TeamRequest, page
-from apps.web.templatetags.web import sentence
+from apps.web.team_access import TeamRequest, page, refusal_show
 
 SETUP_TABS = {"home", "pools", "workers", "conductors", "credentials"}
 """Pages that show what the team's set-up still lacks."""
@@ -79,7 +78,7 @@ def change_and_tell(
     try:
         change()
     except (InvalidInput, Conflict, VersionConflict) as error:
-        messages.error(request, sentence(error.message))
+        refusal_show(request, error)
     else:
         messages.success(request, done)
     return redirect(back)

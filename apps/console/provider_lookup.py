@@ -21,8 +21,8 @@ from apps.pools.models import Credential, Protocol
 from apps.pools.selectors import known_provider_list
 from apps.pools.services import NewCredential, model_calls_have_room, models_fetch
 from apps.pools.types import KnownProvider
+from apps.web.formats import sentence
 from apps.web.team_access import TeamRequest
-from apps.web.templatetags.web import sentence
 from apps.web.waiting import Work, respond_after, wait_for
 
 OTHER = "other"

@@ -32,7 +32,7 @@ from apps.governance.approvals.pending import (
 from apps.governance.services import plan_approve, plan_refuse
 from apps.runs.models import PlanApproval
 from apps.runs.selectors import access_run
-from apps.web.team_access import TeamRequest, choose_team, page, team_view
+from apps.web.team_access import TeamRequest, choose_team, page, refusal_show, team_view
 
 SETTLED_SHOWN = 20
 PRESENT_PLAN = gettext_noop("Below is the plan as it stands now.")
@@ -122,10 +122,10 @@ def approval_decide(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase
         pending = pending_plan(request.team.id, run.id)
         done = _decide(request, pending)
     except InvalidInput as error:
-        messages.error(request, _sentence(error.message))
+        refusal_show(request, error)
         return _approval_page(request, pending, status=400)
     except (Conflict, NotAllowed, NotFound) as error:
-        messages.error(request, _sentence(error.message))
+        refusal_show(request, error)
         return redirect("playground:run_approval", run.id)
     messages.success(request, done)
     return redirect("playground:run_detail", run.id)
@@ -221,7 +221,3 @@ def _drawn(plan: Plan) -> PlanDrawing:
 
 def _may_approve(request: TeamRequest) -> bool:
     return role_allows(request.membership.role, Permission.APPROVE_PLANS)
-
-
-def _sentence(message: str) -> str:
-    return message[:1].upper() + message[1:]

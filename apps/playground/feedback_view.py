@@ -15,7 +15,7 @@ from apps.core.errors import Conflict, InvalidInput, NotFound
 from apps.governance.services import feedback_give, feedback_withdraw
 from apps.runs.models import Run
 from apps.runs.selectors import access_run
-from apps.web.team_access import TeamRequest, team_view
+from apps.web.team_access import TeamRequest, refusal_show, team_view
 
 
 @require_POST
@@ -33,7 +33,7 @@ def feedback_change(request: TeamRequest, run: Run) -> None:
     try:
         messages.success(request, _change(request, run))
     except (InvalidInput, Conflict, NotFound) as error:
-        messages.error(request, error.message[:1].upper() + error.message[1:])
+        refusal_show(request, error)
 
 
 def _change(request: TeamRequest, run: Run) -> str:

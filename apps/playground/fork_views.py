@@ -6,7 +6,6 @@ import uuid
 from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.translation import gettext, gettext_lazy
@@ -24,7 +23,7 @@ from apps.runs.records.round_view import StepView
 from apps.runs.records.run_view import RunView
 from apps.runs.selectors import access_run, run_view
 from apps.runs.services import run_fork
-from apps.web.team_access import TeamRequest, page, team_view
+from apps.web.team_access import TeamRequest, page, refusal_show, team_view
 
 MAX_TEXT = 200_000
 RUN_AGAIN, USE_ANSWER = "run", "answer"
@@ -134,7 +133,7 @@ def run_replay(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     try:
         return _started(request, run, run_view(run), None)
     except InvalidInput as error:
-        messages.error(request, error.message[:1].upper() + error.message[1:])
+        refusal_show(request, error)
         return redirect("playground:run_detail", run.id)
 
 

@@ -69,8 +69,9 @@ from apps.playground.review_tasks_text import (
 )
 from apps.playground.run_page import compose
 from apps.runs.selectors import access_run, events_in, run_entries
+from apps.web.formats import sentence
 from apps.web.middleware import wants_json
-from apps.web.team_access import TeamRequest, page, team_view
+from apps.web.team_access import TeamRequest, page, refusal_show, team_view
 
 PAGE_NUMBER = re.compile("[1-9][0-9]{0,4}")
 OBSTACLES = (
@@ -107,7 +108,7 @@ def review_tasks(request: TeamRequest) -> HttpResponseBase:
             actor=request.actor,
         )
     except InvalidInput as error:
-        messages.error(request, _sentence(error.message))
+        refusal_show(request, error)
         return _list(request, given, status=400)
     messages.success(request, added_text(added))
     if added.skipped:
@@ -183,7 +184,7 @@ def review_verdict(request: TeamRequest, review_id: uuid.UUID) -> HttpResponseBa
     except InvalidFields as error:
         return _page(request, item, given, _faults(error), status=400)
     except (Conflict, NotAllowed) as error:
-        messages.error(request, _sentence(error.message))
+        refusal_show(request, error)
         return _back(request, item)
     verdict = gettext(review.get_verdict_display())
     done = gettext("Recorded: {verdict}.").format(verdict=verdict)
@@ -236,7 +237,7 @@ def run_review(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     try:
         review_request(run=run, principal=request.principal)
     except Conflict as error:
-        messages.error(request, _sentence(error.message))
+        refusal_show(request, error)
     else:
         messages.success(request, gettext("The run is in the review queue."))
     return redirect("playground:run_detail", run.id)
@@ -331,7 +332,7 @@ def _changed(
     except InvalidFields as error:
         messages.error(request, " ".join(_faults(error).values()))
     except (Conflict, NotAllowed) as error:
-        messages.error(request, _sentence(error.message))
+        refusal_show(request, error)
     else:
         if done:
             messages.success(request, done)
@@ -345,18 +346,14 @@ def _back(request: TeamRequest, item: ReviewItem) -> HttpResponse:
 
 
 def _faults(error: InvalidFields) -> dict[str, str]:
-    return {name: _sentence(each[0]) for name, each in error.fields.items()}
+    return {name: sentence(each[0]) for name, each in error.fields.items()}
 
 
 def _obstacle_words(item: ReviewItem, obstacle: ConductorError) -> str:
     """Return why a review cannot be reserved, in the language of the page."""
-    said = _sentence(obstacle.message)
+    said = sentence(obstacle.message)
     if said in OBSTACLES or item.reserved_until is None:
         return gettext(said)
     words = gettext("%(name)s has reserved this review until %(time)s UTC.")
     end = f"{item.reserved_until:%H:%M}"
-    return _sentence(words % {"name": item.reserved_name, "time": end})
-
-
-def _sentence(message: str) -> str:
-    return f"{message[:1].upper()}{message[1:].rstrip('.')}."
+    return sentence(words % {"name": item.reserved_name, "time": end})

@@ -20,6 +20,7 @@ from apps.governance.policies.sentences import sentence
 from apps.governance.selectors import policy_read, site_policy_versions
 from apps.governance.services import site_policy_replace
 from apps.web.request_context import context_of
+from apps.web.team_access import refusal_show
 
 VERSIONS_SHOWN = 20
 
@@ -34,7 +35,7 @@ def site_policy(request: HttpRequest) -> HttpResponse:
         try:
             _change(request, text, version)
         except ConductorError as error:
-            messages.error(request, error.message[:1].upper() + error.message[1:])
+            refusal_show(request, error)
             return _page(request, text, version, error.http_status)
         messages.success(request, "The site policy is saved.")
         return redirect("site_policy")

@@ -16,6 +16,7 @@ from apps.core.errors import ConductorError, NotFound
 from apps.runs.selectors import suspension_list
 from apps.runs.services import runs_allow, runs_suspend
 from apps.web.request_context import context_of
+from apps.web.team_access import refusal_show
 
 SITE = "site"
 """Stands for all teams in the form."""
@@ -30,7 +31,7 @@ def site_suspensions(request: HttpRequest) -> HttpResponse:
         try:
             messages.success(request, _change(request))
         except ConductorError as error:
-            messages.error(request, error.message[:1].upper() + error.message[1:])
+            refusal_show(request, error)
         return redirect("site_suspensions")
     context = {
         **admin.site.each_context(request),

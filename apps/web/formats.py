@@ -1,4 +1,4 @@
-"""Formats numbers for pages: money, tokens, sizes, durations. Unknown is never zero."""
+"""Formats numbers and messages for pages. Unknown is never zero."""
 
 from __future__ import annotations
 
@@ -59,3 +59,9 @@ def duration(milliseconds: int | None) -> str:
     if minutes < 60:
         return f"{minutes} min {seconds} s" if seconds else f"{minutes} min"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+def sentence(message: str) -> str:
+    """Return the message of an error as a sentence."""
+    said = message[:1].upper() + message[1:]
+    return said if said.endswith((".", "!", "?")) else f"{said}."

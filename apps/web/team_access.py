@@ -1,5 +1,7 @@
 """Access to the pages of a team: who is signed in, for which team, in which role.
 
+Pages show a refused change as a notice, in the words of the API, which are English.
+
 Pages of an account, of a new team and of the operator check access by themselves.
 
 The team is the one chosen in the session, else the first by name. A choice that is no
@@ -13,6 +15,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
@@ -30,11 +33,14 @@ from apps.accounts.selectors import (
 )
 from apps.alerts.selectors import bell_of
 from apps.audit.types import Actor
-from apps.core.errors import NotAllowed
+from apps.core.errors import ConductorError, NotAllowed
 from apps.governance.approvals.pending import approvals_waiting
+from apps.web.formats import sentence
 from apps.web.request_context import context_of
 
 SESSION_TEAM = "team_id"
+REFUSAL = "refusal"
+"""Tag of a notice that says why a change was refused."""
 P = ParamSpec("P")
 
 
@@ -110,6 +116,11 @@ def page(
     """Render a page with what the frame needs: team, teams, what one may do."""
     frame = _frame(request.team, request.teams, request.membership)
     return render(request, template, {**frame, **context}, status=status)
+
+
+def refusal_show(request: HttpRequest, error: ConductorError) -> None:
+    """Say on the next page why a change was refused."""
+    messages.error(request, sentence(error.message), extra_tags=REFUSAL)
 
 
 def frame_of(request: HttpRequest) -> dict[str, Any]:

@@ -100,3 +100,9 @@ def test_what_was_read_of_a_file_is_translated_for_display(recorded, german):
     assert cut_words(recorded) == recorded
     with translation.override("de"):
         assert cut_words(recorded) == german
+
+
+def test_why_something_was_refused_is_marked_as_english(bob, run):
+    address = reverse("playground:run_tags", args=[run.id])
+    answer = bob.post(address, {"tags": "x" * 500}, headers=GERMAN, follow=True)
+    assert '<p lang="en">Tags: ' in text_of(answer)

@@ -33,7 +33,7 @@ from apps.alerts.types import AlertAudience, AlertChannel, AlertKind
 from apps.console.alerts.forms import AlertRuleForm, MailChoiceForm
 from apps.console.layout import console_page, posted, require, try_change
 from apps.core.errors import Conflict, InvalidInput
-from apps.web.team_access import TeamRequest, team_view
+from apps.web.team_access import TeamRequest, refusal_show, team_view
 from apps.webhooks.selectors import webhooks_subscribed
 
 TAB = "alerts"
@@ -113,7 +113,7 @@ def alert_test_view(request: TeamRequest) -> HttpResponseBase:
     except ValueError:
         messages.error(request, _("Choose bell, email or webhook."))
     except (Conflict, InvalidInput) as error:
-        messages.error(request, f"{error.message[:1].upper()}{error.message[1:]}.")
+        refusal_show(request, error)
     else:
         messages.success(request, done)
     return redirect("console:alert_rules")

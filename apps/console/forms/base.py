@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from django import forms
 
 from apps.core.errors import InvalidFields, InvalidInput
-from apps.web.templatetags.web import sentence
+from apps.web.formats import sentence
 
 PLAIN_TYPES = {"checkbox", "radio", "hidden", "file"}
 """Inputs that are not drawn as a box."""

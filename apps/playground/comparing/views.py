@@ -63,7 +63,8 @@ from apps.playground.views import known_places
 from apps.runs.admission import run_admit
 from apps.runs.planning.direct_choices import DirectChoice
 from apps.runs.selectors import access_run
-from apps.web.team_access import TeamRequest, page, team_view
+from apps.web.formats import sentence
+from apps.web.team_access import TeamRequest, page, refusal_show, team_view
 
 SHOWN = 25
 """Comparisons on one page of the list."""
@@ -116,7 +117,8 @@ def comparison_start(request: TeamRequest) -> HttpResponseBase:
             is_blind=chosen["is_blind"],
         )
     except ConductorError as error:
-        return _new_page(request, asked, fault=_sentence(error), status=_status(error))
+        said, status = sentence(error.message), error.http_status
+        return _new_page(request, asked, fault=said, status=status)
     return redirect("playground:comparison", comparison.id)
 
 
@@ -175,7 +177,7 @@ def comparison_vote(request: TeamRequest, comparison_id: uuid.UUID) -> HttpRespo
         )
         messages.success(request, gettext("Your vote is on record."))
     except ConductorError as error:
-        messages.error(request, _sentence(error))
+        refusal_show(request, error)
     return redirect("playground:comparison", comparison.id)
 
 
@@ -195,7 +197,7 @@ def comparison_judge(
             model=request.POST.get("judge", ""),
         )
     except ConductorError as error:
-        messages.error(request, _sentence(error))
+        refusal_show(request, error)
     return redirect("playground:comparison", comparison.id)
 
 
@@ -289,7 +291,7 @@ def _new_page(
             prompt = prompt_shown(request, asked)
             estimate = estimating(request, asked, pools)
         except ConductorError as error:
-            hint = _sentence(error)
+            hint = sentence(error.message)
     groups = candidate_groups(pools, estimate)
     chosen = request.POST.getlist("candidate")
     is_first = not (fault or chosen)
@@ -316,11 +318,3 @@ def _admitted(request: TeamRequest, model: str, prompt: str) -> Admission:
     admission = run_admit(request.principal, model, prompt)
     admission.require()
     return admission
-
-
-def _sentence(error: ConductorError) -> str:
-    return error.message[:1].upper() + error.message[1:]
-
-
-def _status(error: ConductorError) -> int:
-    return error.http_status

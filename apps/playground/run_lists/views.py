@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 from uuid import UUID
 
-from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -46,7 +45,7 @@ from apps.runs.services import (
     run_tags_set,
 )
 from apps.web.downloads import download
-from apps.web.team_access import TeamRequest, page, team_view
+from apps.web.team_access import TeamRequest, page, refusal_show, team_view
 
 RUNS_PER_PAGE = 25
 COLUMNS_HIDDEN = "run_columns_hidden"
@@ -136,7 +135,7 @@ def run_tags(request: TeamRequest, run_id: UUID) -> HttpResponseBase:
     try:
         run_tags_set(run=run, tags=given, actor=request.actor)
     except InvalidFields as error:
-        messages.error(request, error.message[:1].upper() + error.message[1:])
+        refusal_show(request, error)
     return redirect("playground:run_detail", run.id)
 
 
@@ -167,7 +166,7 @@ def saved_view_keep(request: TeamRequest) -> HttpResponseBase:
     try:
         view = saved_view_create(principal=request.principal, values=values)
     except (InvalidFields, Conflict) as error:
-        messages.error(request, error.message[:1].upper() + error.message[1:])
+        refusal_show(request, error)
         return redirect(f"{reverse('playground:run_list')}?{request.GET.urlencode()}")
     return redirect(_address_of(view))
 

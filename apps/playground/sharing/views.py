@@ -36,6 +36,7 @@ from apps.sharing.selectors import (
 from apps.sharing.services import Shared, share_link_create, turn_to_share
 from apps.sharing.types import LinkState
 from apps.web.form_tokens import note_used, once_mark, was_used
+from apps.web.formats import sentence
 from apps.web.team_access import TeamRequest, page, team_view
 
 SHOWN = 50
@@ -143,7 +144,7 @@ def _made(
             principal=request.principal, shared=place.shared, values=form.values
         )
     except (InvalidInput, Conflict) as error:
-        form.add_error(None, error.message[:1].upper() + error.message[1:] + ".")
+        form.add_error(None, sentence(error.message))
     return None
 
 

@@ -26,6 +26,7 @@ register.filter("money", formats.money)
 register.filter("cost", formats.cost)
 register.filter("count", formats.count)
 register.filter("duration", formats.duration)
+register.filter("sentence", formats.sentence)
 
 
 @register.filter("plain")
@@ -38,13 +39,6 @@ def plain_text(text: object) -> str:
 def plain_word(word: str) -> str:
     """Return a stable word of the ledger with spaces, for people."""
     return word.replace("_", " ")
-
-
-@register.filter
-def sentence(message: str) -> str:
-    """Return the message of an error as a sentence."""
-    said = message[:1].upper() + message[1:]
-    return said if said.endswith((".", "!", "?")) else f"{said}."
 
 
 @register.filter
