@@ -78,12 +78,17 @@ class Filter:
     state: str
     reason: str
     page: int = 1
-    """From 1; each has `LISTED` reviews."""
+    """From 1."""
+
+    @property
+    def size(self) -> int:
+        """Return how many reviews a page has at most."""
+        return LISTED
 
     @property
     def start(self) -> int:
         """Return how many reviews come before its page."""
-        return (self.page - 1) * LISTED
+        return (self.page - 1) * self.size
 
     @property
     def query(self) -> str:

@@ -53,7 +53,6 @@ from apps.governance.services import (
 )
 from apps.playground.entries import entry_rows
 from apps.playground.review_page import (
-    LISTED,
     Filter,
     chosen_exchange,
     exchanges_of,
@@ -291,12 +290,12 @@ def _queue(request: TeamRequest, chosen: ReviewItem | None) -> dict[str, Any]:
         user_id=request.user.id,
         now=now,
     )
-    found = list(rows[wanted.start : wanted.start + LISTED + 1])
+    found = list(rows[wanted.start : wanted.start + wanted.size + 1])
     return {
         "section": "review",
-        "rows": queue_rows(found[:LISTED], chosen, now),
-        "has_more": len(found) > LISTED,
-        "listed": LISTED,
+        "rows": queue_rows(found[: wanted.size], chosen, now),
+        "has_more": len(found) > wanted.size,
+        "listed": wanted.size,
         "filter": wanted,
         "states": (
             ("", _("Waiting")),
