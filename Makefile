@@ -5,16 +5,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet --require-hashes
 
-.PHONY: messages demo test test-services test-js test-clients check format lock bench clean-demo
+.PHONY: messages demo test test-slow test-all test-services test-js test-clients check format lock bench clean-demo
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    start everything on http://127.0.0.1:$(PORT) (PORT=8001 for another)"
-	@echo "make test    run all tests, browser tests included"
+	@echo "make test    run the fast tests; ARGS=tests/core/test_money.py for one file, SEED=7 to repeat an order"
+	@echo "make test-slow  browsers, processes of the site, whole trainings and evaluations"
+	@echo "make test-all  both, with every trial, then test-faults, test-vllm and test-learning"
 	@echo "make test-vllm  plans of a real vLLM (installs it: 2.5 GB)"
 	@echo "make test-learning  a tiny conductor is trained and served (installs torch as well)"
 	@echo "make test-faults  the site's processes killed, frozen and cut off"
-	@echo "make test-services  all tests on PostgreSQL and Redis, which they start themselves"
+	@echo "make test-services  the fast and the slow tests on PostgreSQL and Redis, which they start themselves"
 	@echo "make test-js the clients from npm (needs Node)"
 	@echo "make test-clients  the Python clients with environments of their own (CLIENTS=aider installs one)"
 	@echo "make test-open-webui  Open WebUI itself, with the site behind it (installs it: 2 GB)"
@@ -37,16 +39,33 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements/dev.txt
 demo: $(VENV)/.installed
 	@PORT=$(PORT) exec $(BIN)/python deploy/demo.py
 
-# More processes than cores: much of a process's time is waiting.
-TEST_PROCESSES ?= 4
+# Some machines forbid Python to keep compiled modules; each of the many processes that
+# the tests start would compile the whole product again.
+unexport PYTHONDONTWRITEBYTECODE
 
-test: $(VENV)/.installed-dev
-	@sh deploy/need_chromium.sh
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) $(ARGS)
+# With paths in ARGS one process is ready sooner than several.
+TEST_PROCESSES ?= $(if $(filter tests/%,$(ARGS)),0,logical)
+PYTEST = $(BIN)/python -m pytest $(if $(SEED),--randomly-seed=$(SEED))
 
-test-services: $(VENV)/.installed-dev ## the same tests on PostgreSQL and Redis
+test: $(VENV)/.installed-dev ## the fast tier; ARGS=tests/core/test_money.py for one file
+	$(PYTEST) --tier=fast -n $(TEST_PROCESSES) --dist worksteal $(ARGS)
+	@echo "Not run: make test-slow (browsers, processes, whole trainings), make test-all (every trial, faults, vLLM)."
+
+# Much of the time of these is waiting, so there are more processes than cores.
+SLOW_PROCESSES ?= $(if $(filter tests/%,$(ARGS)),0,4)
+
+test-slow: $(VENV)/.installed-dev ## browsers, processes of the site, whole trainings
 	@sh deploy/need_chromium.sh
-	$(BIN)/python -m pytest -n 2 -p tests.on_services $(ARGS)
+	$(PYTEST) --tier=slow -n $(SLOW_PROCESSES) --dist loadfile $(ARGS)
+
+test-all: $(VENV)/.installed-dev ## everything, with every trial; takes more than an hour
+	@sh deploy/need_chromium.sh
+	$(PYTEST) --tier=all -n $(SLOW_PROCESSES) --dist loadfile $(ARGS)
+	$(MAKE) test-faults test-vllm test-learning
+
+test-services: $(VENV)/.installed-dev ## the fast and the slow tier on PostgreSQL and Redis
+	@sh deploy/need_chromium.sh
+	$(PYTEST) -n 2 -p tests.on_services $(or $(ARGS),tests)
 
 CONFORMANCE := tests/gateway/conformance
 CLIENTS ?= $(basename $(notdir $(wildcard $(CONFORMANCE)/clients/*.txt)))

@@ -10,15 +10,10 @@ from typing import Any
 
 import pytest
 from django.db import connections
+from django.test import override_settings
 
-from apps.accounts.guesses import guesses
 from apps.accounts.models import Membership, Role, Team, User
 from apps.audit import jobs
-from apps.core import ids
-from apps.core.redis_outage import redis_outage
-from apps.governance.selectors import policies_forget
-from apps.pools.prices.catalog_cache import price_book_forget
-from apps.sharing.lookups import lookups
 from apps.simulator.app import create_app
 from conductor_site.redis_backends import caches, channel_layers
 from tests.factories import (
@@ -35,11 +30,13 @@ from tests.ledger_schema import appended_faults as appended_faults
 from tests.ledger_schema import (
     entries_fit_their_schema as entries_fit_their_schema,
 )
+from tests.process_state import process_state_reset
 from tests.quick_flush import quick_flush as quick_flush
 from tests.scratch_database import django_db_setup as django_db_setup
 from tests.services import Redis, redis
-from tests.serving import serving
+from tests.serving import LastingServer, lasting_server, serving
 
+pytest_plugins = ("tests.tiers", "tests.seeds")
 WORKERS = ("alpha", "beta", "gamma")
 
 
@@ -59,48 +56,25 @@ def _closed_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _quick_passwords(settings: Any) -> None:
-    """Hash cheaply: slow by design is right for a site and not for its tests."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+def _process_begins_anew() -> None:
+    """Let this process know nothing of the tests before."""
+    process_state_reset()
 
 
-@pytest.fixture(autouse=True)
-def _checkpoints_to_the_log_alone(settings: Any) -> None:
-    """Leave no copies of tests' ledgers in the project's folder."""
-    settings.CHECKPOINT_DIR = ""
-
-
-@pytest.fixture(autouse=True)
-def _no_guess_is_remembered() -> None:
-    """Let every test send as many unknown keys as the first one might."""
-    guesses.clear()
-    lookups.clear()
-
-
-@pytest.fixture(autouse=True)
-def _no_price_list_is_remembered() -> None:
-    """Look prices up in the list that this test's settings and database have."""
-    price_book_forget()
-
-
-@pytest.fixture(autouse=True)
-def _no_site_policy_is_remembered() -> None:
-    """Read the rules for all teams from the database of this test."""
-    policies_forget(None)
-
-
-@pytest.fixture(autouse=True)
-def _jobs_of_other_processes_are_seldom_looked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Spare each site of a test most of its seven looks every two seconds."""
-    monkeypatch.setattr(jobs, "LOOK_S", 5.0)
-
-
-@pytest.fixture(autouse=True)
-def _ids_of_this_moment() -> None:
-    """Make ids of the time it is, though an earlier test put the clock forward."""
-    ids.begin_anew()
+@pytest.fixture(scope="session", autouse=True)
+def _site_of_tests() -> Iterator[None]:
+    """Make what a site does by the way cheap, and let it leave nothing behind."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        override_settings(
+            # Slow by design is right for a site and not for its tests.
+            PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
+            CHECKPOINT_DIR="",  # checkpoints go to the log alone
+        ),
+    ):
+        # Each site of a test has seven threads that look for jobs of others.
+        patch.setattr(jobs, "LOOK_S", 5.0)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -118,7 +92,6 @@ def own_redis(settings: Any) -> Iterator[Redis]:
         settings.CHANNEL_LAYERS = channel_layers(server.url)
         settings.CACHES = caches(server.url)
         yield server
-        redis_outage.end()
 
 
 @dataclass(frozen=True)
@@ -203,15 +176,22 @@ def make_pool(team: Team, simulator_url: str) -> None:
     PriceFactory.create(team=team, worker=None, conductor=pool.conductor)
 
 
-@pytest.fixture
-def site(cast: Cast, simulator_url: str) -> Iterator[Site]:
-    """The product with its executor and ledger writer, started anew for this test."""
+@pytest.fixture(scope="session")
+def site_server() -> Iterator[LastingServer]:
+    """The server of this test process, which serves all its sites."""
     from conductor_site.asgi import application
     from conductor_site.serving.uvicorn_protocol import JoiningProtocol
 
+    with lasting_server(application, http=JoiningProtocol) as server:
+        yield server
+
+
+@pytest.fixture
+def site(cast: Cast, simulator_url: str, site_server: LastingServer) -> Iterator[Site]:
+    """The product with its executor, ledger writer and jobs, opened for this test."""
     make_pool(cast.team, simulator_url)
-    with serving(application, http=JoiningProtocol) as url:
-        yield Site(url, cast, simulator_url)
+    with site_server.open():
+        yield Site(site_server.url, cast, simulator_url)
     connections.close_all()
 
 

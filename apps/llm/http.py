@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -100,14 +101,23 @@ def open_transport(
     )
 
 
+@cache
+def _ssl_context() -> ssl.SSLContext:
+    """Return what all transports of this process trust: reading it takes a while.
+
+    That is the certificates of the system or of SSL_CERT_FILE, for models on the
+    premises.
+    """
+    return httpx.create_ssl_context()
+
+
 class HttpTransport:
     """The shared connections of one event loop; they open with the first request."""
 
     def __init__(self, addresses: AddressPolicy, max_connections: int) -> None:
         self._addresses = addresses
         self._max_connections = max_connections
-        # Certificates of the system or SSL_CERT_FILE, for models on the premises.
-        self._ssl_context = httpx.create_ssl_context()
+        self._ssl_context = _ssl_context()
         self._transport = AiohttpTransport(
             verify=self._ssl_context, client=self._open_session
         )

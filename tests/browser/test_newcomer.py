@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 from django.core import mail
-from django.core.cache import cache
 from playwright.async_api import Page, expect
 
 from apps.simulator.app import create_app
@@ -42,13 +41,11 @@ def locked_url() -> Iterator[str]:
 
 
 @pytest.fixture
-def open_site(site: Any, settings: Any) -> Iterator[Any]:
+def open_site(site: Any, settings: Any) -> Any:
     """A site where anybody may sign up, and which knows its own address."""
     settings.SIGN_UP = "open"
     settings.CONDUCTOR_URL = site.url
-    cache.clear()
-    yield site
-    cache.clear()
+    return site
 
 
 @dataclass

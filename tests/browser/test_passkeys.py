@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 import pytest
 import pytest_asyncio
 from channels.db import database_sync_to_async
-from django.core.cache import cache
 from playwright.async_api import Page, expect
 
 from apps.accounts.models import User
@@ -32,7 +31,6 @@ ADMIN_PAGES = ["", "accounts/user/", "accounts/user/add/", "ledger/", "settings/
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(site, browser):
     """A window with a device that holds passkeys. They need a name: `localhost`."""
-    cache.clear()
     url = site.url.replace("127.0.0.1", "localhost")
     context = await browser.new_context(
         base_url=url, viewport={"width": 380, "height": 760}
@@ -45,7 +43,6 @@ async def page(site, browser):
     await session.send("WebAuthn.addVirtualAuthenticator", {"options": DEVICE})
     yield page
     await context.close()
-    cache.clear()
     assert guard.faults == []
 
 

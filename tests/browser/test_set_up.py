@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from playwright.async_api import Locator, Page, expect
 
 from apps.accounts.models import Team
@@ -48,12 +46,10 @@ class Hands:
 
 
 @pytest.fixture
-def fresh_site(site: Any, settings: Any) -> Iterator[Any]:
+def fresh_site(site: Any, settings: Any) -> Any:
     """A site where anybody may make a team."""
     settings.SIGN_UP = "open"
-    cache.clear()
-    yield site
-    cache.clear()
+    return site
 
 
 async def newcomer(visit: Any, **options: Any) -> Page:

@@ -21,13 +21,6 @@ from tests.factories import TeamFactory
 NOON = datetime(2025, 1, 31, 12, tzinfo=UTC)
 
 
-@pytest.fixture(autouse=True)
-def _fresh_counts() -> Iterator[None]:
-    rates_clear()
-    yield
-    rates_clear()
-
-
 @pytest.fixture
 def clock(settings: Any) -> Iterator[Any]:
     """A clock that stands still. Nothing may be saved: ids would be of its time."""

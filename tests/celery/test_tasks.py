@@ -62,14 +62,6 @@ def test_what_is_sent_is_what_a_worker_knows() -> None:
 # --- who leaves a run ----------------------------------------------------------------
 
 
-@pytest.fixture
-def _no_waker() -> Iterator[None]:
-    tasks._waker.cache_clear()
-    yield
-    tasks._waker.cache_clear()
-
-
-@pytest.mark.usefixtures("_no_waker")
 def test_a_dead_broker_keeps_nobody_waiting(settings) -> None:
     settings.TASK_APP = f"{__name__}.unreachable"
     started_at = time.monotonic()

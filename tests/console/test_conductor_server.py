@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from apps.audit.selectors import entry_list
 from apps.pools.models import Conductor
-from apps.pools.services import credential_create, server_status
+from apps.pools.services import credential_create
 from tests.console.models import SECRET, signed_in, words
 from tests.factories import ACTOR, ConductorFactory
 from tests.serving import serving
@@ -54,7 +54,6 @@ class Server:
 @pytest.fixture
 def server() -> Iterator[Server]:
     server = Server()
-    server_status._looks.clear()
     with serving(server.app(), ws="none") as url:
         server.url = f"{url}/v1"
         yield server

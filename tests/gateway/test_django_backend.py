@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from asgiref.sync import async_to_sync
 from pytest_django import DjangoAssertNumQueries
 
 from apps.accounts.models import Team
-from apps.accounts.services import api_key_cache_clear
 from apps.core.errors import NotAuthenticated, NotFound
 from apps.gateway.django_backend import DjangoBackend
 from apps.pools.models import Worker
@@ -27,13 +25,6 @@ models = async_to_sync(DjangoBackend().models)
 def names_for(team: Team, **limits: Any) -> tuple[str, ...]:
     """Return the names that a key of the team may use."""
     return tuple(models(authenticate(issue_key(team, **limits).secret)))
-
-
-@pytest.fixture(autouse=True)
-def _fresh_keys() -> Iterator[None]:
-    api_key_cache_clear()
-    yield
-    api_key_cache_clear()
 
 
 @pytest.fixture

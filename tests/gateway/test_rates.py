@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 
 from apps.budgets.errors import BudgetExceeded
-from apps.budgets.rate_limits import rates_clear
 from tests.gateway.conftest import Client
 from tests.gateway.fakes import completed, holder
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    """Every test has the same key, so what was counted of it is forgotten."""
-    rates_clear()
-    cache.clear()  # in Redis the counts lie beside it
-    yield
-    rates_clear()
 
 
 def limited(client: Client, **limits: Any) -> None:

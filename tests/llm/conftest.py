@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import AsyncIterator
 
-import httpx
 import pytest
 
 from apps.llm.chat import ChatClient
@@ -15,19 +13,6 @@ from apps.llm.types import ChatRequest, Delta, Endpoint, Finish, Timeouts
 
 KEY = "sk-canary-0123456789"
 PATIENT = Timeouts(connect_s=10, first_byte_s=10, idle_s=10, total_s=30)
-
-
-@pytest.fixture(scope="session")
-def certificates() -> ssl.SSLContext:
-    """Read once: reading them takes longer than most tests."""
-    return httpx.create_ssl_context()
-
-
-@pytest.fixture(autouse=True)
-def _shared_certificates(
-    certificates: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(httpx, "create_ssl_context", lambda **_: certificates)
 
 
 @pytest.fixture

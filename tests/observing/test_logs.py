@@ -15,7 +15,6 @@ from django.urls import resolve
 
 from apps.core.errors import InvalidInput
 from apps.core.logs import JSON, TEXT, Formatter, bind, log_context
-from apps.core.redaction import known_secrets
 from tests.observing.conftest import Lines
 
 CONTENT = "the prompt of somebody"
@@ -25,10 +24,8 @@ logger = logging.getLogger("tests.observing")
 @pytest.fixture(autouse=True)
 def _no_context() -> Iterator[None]:
     token = log_context.set({})
-    known_secrets.cache_clear()
     yield
     log_context.reset(token)
-    known_secrets.cache_clear()
 
 
 def record(message: object, *args: object, exc: BaseException | None = None) -> Any:

@@ -10,9 +10,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import Scope, Team, User
-from apps.accounts.services import api_key_cache_clear
 from apps.audit.models import Entry
-from apps.budgets.rate_limits import rates_clear
 from tests.factories import issue_key
 
 ROOT = "/api/v1/"
@@ -70,12 +68,6 @@ def program(secret: str) -> Caller:
 def keyed(team: Team, *scopes: Scope, **values: Any) -> Caller:
     """Return a program with a new key of these scopes."""
     return program(issue_key(team, scopes=scopes, **values).secret)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_remembered() -> None:
-    api_key_cache_clear()
-    rates_clear()
 
 
 @pytest.fixture

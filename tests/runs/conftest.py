@@ -20,12 +20,6 @@ from tests.runs.asking import Stage, session_of, watching
 from tests.serving import serving
 
 
-@pytest.fixture(autouse=True)
-def _quick_passwords(settings: Any) -> None:
-    """Nobody here signs in with a password; hashing four of them takes a second."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @dataclass(frozen=True)
 class Models:
     """A simulator of this test's own, at full pace, that counts from zero."""

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-import pytest
-from django.core.cache import cache
-
-from apps.budgets.rate_limits import rates_clear
 from tests.gateway.anthropic.conftest import MessageApi
 from tests.gateway.fakes import completed, holder
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    """Every test has the same key, so what was counted of it is forgotten."""
-    rates_clear()
-    cache.clear()  # in Redis the counts lie beside it
-    yield
-    rates_clear()
 
 
 def limit(api: MessageApi, requests: int) -> None:
