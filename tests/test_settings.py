@@ -2,12 +2,14 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.processes.python import python_output, python_run
+
+pytestmark = pytest.mark.slow
+
 SAFE = {
     "CONDUCTOR_ENV": "production",
     "SECRET_KEY": "a-long-random-text-for-this-test-only-0123456789-abcdefghij",
@@ -30,15 +32,7 @@ def manage(
     values = {**SAFE, "CONDUCTOR_VAR_DIR": str(tmp_path), **changes}
     kept = {k: v for k, v in os.environ.items() if k in {"PATH", "HOME", "LANG"}}
     environment = {**kept, **{k: v for k, v in values.items() if v}}
-    return subprocess.run(
-        [sys.executable, "manage.py", *arguments],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    return python_run("manage.py", *arguments, environment=environment)
 
 
 @pytest.fixture(scope="module")
@@ -108,16 +102,8 @@ def test_networks_of_models_that_are_set_and_empty_are_none(mode, given, network
     code = "from conductor_site.settings import MODEL_NETWORKS as n; print(n)"
     kept = {k: v for k, v in os.environ.items() if k in {"PATH", "HOME", "LANG"}}
     given_too = {} if given is None else {"MODEL_NETWORKS": given}
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={**kept, **SAFE, "CONDUCTOR_ENV": mode, **given_too},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert result.stdout.strip() == str(networks)
+    environment = {**kept, **SAFE, "CONDUCTOR_ENV": mode, **given_too}
+    assert python_output("-c", code, environment=environment) == f"{networks}\n"
 
 
 def test_a_bad_encryption_key_is_not_repeated(tmp_path):

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,11 +14,12 @@ import pytest
 
 from apps.simulator.app import create_app
 from tests.patience import PATIENCE_S, eventually
+from tests.processes.ports import reserved_port
+from tests.processes.python import PythonProcess, python_output, python_start
 from tests.runs.conftest import Models
 from tests.services import Postgres, Redis, postgres, redis
 from tests.serving import serving
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 DRAIN_S = 3
 """Long enough for one step of the slow worker, and too short for five."""
 SLOW = 1
@@ -33,7 +29,10 @@ SLOW = 1
 class Crew:
     """The processes, and a client of theirs."""
 
-    def __init__(self, database: Postgres, broker: Redis, models: Models) -> None:
+    def __init__(
+        self, database: Postgres, broker: Redis, models: Models, port: int
+    ) -> None:
+        """`port`: where the web process listens."""
         self.broker = broker
         self._environment = {
             **os.environ,
@@ -41,10 +40,9 @@ class Crew:
             "REDIS_URL": broker.url,
             "BACKGROUND_RUNS": "workers",
         }
-        known = json.loads(self._python("-m", "tests.runs.prepare", models.url))
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port = probe.getsockname()[1]
+        prepare = ("-m", "tests.runs.prepare", models.url)
+        known = json.loads(python_output(*prepare, environment=self._environment))
+        self._port = port
         self.database = psycopg.connect(database.url, autocommit=True)
         self.client = httpx.Client(
             base_url=f"http://127.0.0.1:{self._port}",
@@ -60,7 +58,7 @@ class Crew:
             yield
 
     @contextmanager
-    def worker(self, drain_s: int = DRAIN_S) -> Iterator[subprocess.Popen[bytes]]:
+    def worker(self, drain_s: int = DRAIN_S) -> Iterator[PythonProcess]:
         """Run a worker; enter when it has its lease."""
         more = {"WORKER_DRAIN_S": str(drain_s)}
         with self.process("conductor_site.worker", **more) as worker:
@@ -71,16 +69,15 @@ class Crew:
     @contextmanager
     def process(
         self, module: str, *arguments: str, **more: str
-    ) -> Iterator[subprocess.Popen[bytes]]:
+    ) -> Iterator[PythonProcess]:
         """Run a module until the block ends, or until it has ended by itself."""
-        command = [sys.executable, "-m", module, *arguments]
         environment = {**self._environment, **more}
-        process = subprocess.Popen(command, cwd=ROOT, env=environment)
+        process = python_start("-m", module, *arguments, environment=environment)
         try:
             yield process
         finally:
             process.kill()
-            process.wait(PATIENCE_S)
+            process.wait()
 
     def leases(self, pid: int) -> list[str]:
         """Return the kinds of the leases of a process."""
@@ -129,27 +126,16 @@ class Crew:
             return self.client.get("/readyz").status_code == 200
         return False
 
-    def _python(self, *arguments: str) -> str:
-        return subprocess.run(
-            [sys.executable, *arguments],
-            cwd=ROOT,
-            env=self._environment,
-            check=True,
-            stdout=subprocess.PIPE,
-            text=True,
-            timeout=3 * PATIENCE_S,  # every migration there is
-        ).stdout
-
 
 def wait_for(is_true: Callable[[], bool]) -> None:
     """Look until something outside of this process is so."""
     assert eventually(is_true), "it never was so"
 
 
-def stop(process: subprocess.Popen[bytes]) -> int:
+def stop(process: PythonProcess) -> int:
     """Ask a process to stop and return its exit status."""
-    process.send_signal(signal.SIGTERM)
-    return process.wait(PATIENCE_S)
+    process.terminate()
+    return process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +145,8 @@ def crew() -> Iterator[Crew]:
         models = stack.enter_context(serving(create_app(speed=1), ws="none"))
         database = stack.enter_context(postgres())
         broker = stack.enter_context(redis())
-        crew = Crew(database, broker, Models(f"{models}/v1"))
+        port = stack.enter_context(reserved_port())
+        crew = Crew(database, broker, Models(f"{models}/v1"), port)
         stack.enter_context(crew.client)
         stack.enter_context(crew.database)
         stack.enter_context(crew.web())

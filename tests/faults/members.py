@@ -15,6 +15,7 @@ import httpx
 import psutil
 
 from tests.faults.proxy import FaultProxy
+from tests.processes.ports import ReservedPort
 from tests.services import Service
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -33,15 +34,15 @@ class Member:
         name: str,
         command: list[str],
         folder: Path,
-        port: int = 0,
+        port: ReservedPort | None = None,
         settings: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`port`: where it answers HTTP. 0: nowhere.
+        """`port`: where it answers HTTP. None: nowhere.
 
         `settings`: environment variables of its own.
         """
         self.place = name
-        self.port = port
+        self._port = port
         self.lives = 0
         """How often it has been started."""
         self.busy = asyncio.Lock()
@@ -66,7 +67,8 @@ class Member:
     @property
     def url(self) -> str:
         """Return its address."""
-        return f"http://127.0.0.1:{self.port}"
+        assert self._port is not None
+        return f"http://127.0.0.1:{self._port.number}"
 
     @property
     def is_running(self) -> bool:
@@ -117,7 +119,7 @@ class Member:
                 await asyncio.sleep(POLL_S)
 
     async def _works(self) -> bool:
-        if not self.port:
+        if self._port is None:
             return await asyncio.to_thread(self._is_up, self.name)
         async with httpx.AsyncClient() as client:
             with suppress(httpx.TransportError):
@@ -164,6 +166,8 @@ class Member:
             await asyncio.to_thread(self._process.wait, STOP_S)
         for proxy in (self.database, self.redis):
             await proxy.close()
+        if self._port is not None:
+            self._port.close()
 
     def _send(self, number: signal.Signals, *, alone: bool = False) -> None:
         assert self._process is not None

@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import random
-import socket
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import (
@@ -30,9 +27,10 @@ from tests.faults.checker import Verdict, check
 from tests.faults.history import Accepted
 from tests.faults.members import POLL_S, READY_S, ROOT, Member
 from tests.faults.witness import Witness
+from tests.patience import eventually
+from tests.processes.ports import ReservedPort, reserved_port
 from tests.services import Postgres, Redis, postgres, redis
 
-PORTS = range(12_000, 20_000)
 PREPARED = "prepared"
 """Database that all others are copies of."""
 LEDGER_S = 120
@@ -170,8 +168,8 @@ async def faulty_site(
 
 
 def _web(number: int, folder: Path, sabotage: str, settings: dict[str, str]) -> Member:
-    port = free_port()
-    command = _command(["conductor_site", "--port", str(port)], sabotage)
+    port = ReservedPort()
+    command = _command(["conductor_site", "--port", str(port.number)], sabotage)
     return Member(f"web{number}", command, folder, port, settings)
 
 
@@ -195,27 +193,23 @@ def _command(module: list[str], sabotage: str) -> list[str]:
 
 @contextmanager
 def _models(folder: Path) -> Iterator[str]:
-    port = free_port()
-    command = [sys.executable, "-m", "apps.simulator", "--port", str(port)]
-    with (folder / "models.log").open("wb") as log:
+    with reserved_port() as port, (folder / "models.log").open("wb") as log:
+        command = [sys.executable, "-m", "apps.simulator", "--port", str(port)]
         process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
-    try:
-        _wait_for(f"http://127.0.0.1:{port}/healthz")
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _wait_for(url: str) -> None:
-    give_up_at = time.monotonic() + READY_S
-    while True:
+        url = f"http://127.0.0.1:{port}"
         try:
-            httpx.get(url)
-            return
-        except httpx.TransportError:
-            assert time.monotonic() < give_up_at, f"{url} does not answer"
-            time.sleep(POLL_S)
+            assert eventually(partial(_answers, f"{url}/healthz"), READY_S)
+            yield f"{url}/v1"
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _answers(url: str) -> bool:
+    with suppress(httpx.TransportError):
+        httpx.get(url)
+        return True
+    return False
 
 
 async def _counted(models_url: str) -> int:
@@ -233,15 +227,3 @@ def _python(database_url: str, *arguments: str) -> subprocess.CompletedProcess[b
         capture_output=True,
         timeout=LEDGER_S,
     )
-
-
-def free_port() -> int:
-    """Return a port of this machine that nobody listens on.
-
-    Below those that clients get: while a process is down, nobody takes its own.
-    """
-    for port in random.sample(PORTS, 100):
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise AssertionError(f"no free port among 100 of {PORTS}")

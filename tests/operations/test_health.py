@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import time
-
 import httpx
 import pytest
 
 from conductor_site import health
-from tests.operations.processes import POLL_S, Home, WebProcess
-from tests.patience import PATIENCE_S
+from tests.patience import eventually
+from tests.processes.site import Home, WebProcess
 from tests.services import postgres, redis
 
 
 def until_status(process: WebProcess, status: str) -> None:
     """Return once /readyz calls the process so."""
-    deadline = time.monotonic() + PATIENCE_S
-    while httpx.get(f"{process.url}/readyz").json()["status"] != status:
-        assert time.monotonic() < deadline
-        time.sleep(POLL_S)
+    url = f"{process.url}/readyz"
+    assert eventually(lambda: httpx.get(url).json()["status"] == status)
 
 
+@pytest.mark.slow
 def test_readiness_follows_the_services(tmp_path, models_url):
     with postgres() as database, redis() as broker:
         url = database.url.replace("postgres@", "postgres:s3cret@")
@@ -49,6 +46,7 @@ def test_readiness_follows_the_services(tmp_path, models_url):
             process.until_readiness(200)
 
 
+@pytest.mark.slow
 def test_probes_are_answered_by_address_and_without_tls(tmp_path, models_url):
     home = Home(tmp_path, models_url)
     production = {

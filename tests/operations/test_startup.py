@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -20,9 +18,11 @@ from conductor_site.databases import database_of
 from conductor_site.pending_migrations import TABLE, own_migrations
 from tests.audit.examples import chain_of
 from tests.factories import ACTOR, PoolFactory, TeamFactory
+from tests.processes.python import python_run
 from tests.services import Postgres, postgres, redis
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+pytestmark = pytest.mark.slow
+
 NOBODY = "127.0.0.1:1"
 """A port that nobody listens on."""
 OTHER_KEY = "k9:" + "A" * 43 + "="
@@ -260,15 +260,8 @@ each_entrance = pytest.mark.parametrize("entrance", ENTRANCES)
 def refusal(entrance: str, **environment: str) -> list[str]:
     """Start a process that must refuse to, and return what it says."""
     kept = {k: v for k, v in os.environ.items() if k in {"PATH", "HOME", "LANG"}}
-    result = subprocess.run(
-        [sys.executable, *ENTRANCES[entrance]],
-        cwd=ROOT,
-        env={**kept, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    merged = {**kept, **environment}
+    result = python_run(*ENTRANCES[entrance], environment=merged)
     assert result.returncode == 1, result.stdout + result.stderr
     assert "Traceback" not in result.stderr
     assert "s3cret" not in result.stdout + result.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -12,10 +11,12 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from tests.operations.processes import Home, WebProcess, question
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, awaited
+from tests.processes.site import Home, WebProcess, question
 from tests.runs.asking import planned
 from tests.services import postgres, redis
+
+pytestmark = pytest.mark.slow
 
 SLOW = planned([0, 1, 2])
 """The second of three steps takes a second."""
@@ -115,13 +116,12 @@ def test_a_second_signal_waits_for_nothing(home):
 
 def run_state(client: httpx.Client, run_id: str) -> str:
     """Return the state of a run once it has ended."""
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
+
+    def look() -> str | None:
         state = str(client.get(f"/api/v1/runs/{run_id}/").json()["state"])
-        if state != "running":
-            return state
-        time.sleep(0.1)
-    raise AssertionError("the run does not end")
+        return None if state == "running" else state
+
+    return awaited(look)
 
 
 class Balancer:

@@ -55,6 +55,7 @@ def program(site: Site, secret: str) -> httpx.Client:
     return httpx.Client(base_url=site.url, headers=headers, timeout=3 * ANSWER_S)
 
 
+@pytest.mark.slow
 def test_pending_tests_of_one_team_keep_no_request_of_another_waiting(
     site: Site, silent: Silent, flood: ThreadPoolExecutor, settings
 ):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 import httpx
 
 from apps.llm.vllm_metrics import ServerLoad, parse_load
+from tests.processes.ports import ReservedPort
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVE = ROOT / "deploy" / "vllm" / "serve.sh"
@@ -75,9 +75,8 @@ class VllmServer:
             "SERVE_ADAPTERS": "" if model else own,
         }
         self._process: subprocess.Popen[bytes] | None = None
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
+        self._reserved = ReservedPort()
+        self.port = self._reserved.number
 
     @property
     def url(self) -> str:

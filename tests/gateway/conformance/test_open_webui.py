@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,8 @@ from playwright.sync_api import expect, sync_playwright
 from tests.browser.conftest import FLAGS, NAMES, PATIENCE_MS
 from tests.conftest import Site
 from tests.gateway.conformance.environments import ROOT, WITHIN_THIS_MACHINE
+from tests.patience import eventually
+from tests.processes.ports import ReservedPort
 
 PLACE = ROOT / ".venv-open-webui"
 READY_S = 240
@@ -37,9 +38,8 @@ pytestmark = pytest.mark.skipif(
 def webui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """A client of a running Open WebUI, signed in as its first user."""
     folder = tmp_path_factory.mktemp("open-webui")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
+    reserved = ReservedPort()
+    port = str(reserved.number)
     program = str(PLACE / "bin" / "open-webui")
     command = [program, "serve", "--host", "127.0.0.1", "--port", port]
     with (folder / "log").open("w") as log:
@@ -60,6 +60,7 @@ def webui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     finally:
         process.kill()
         process.wait()
+        reserved.close()
 
 
 def _settings(folder: Path) -> dict[str, str]:
@@ -75,14 +76,13 @@ def _settings(folder: Path) -> dict[str, str]:
 
 
 def _wait(client: httpx.Client, process: subprocess.Popen[bytes]) -> None:
-    give_up_at = time.monotonic() + READY_S
-    while time.monotonic() < give_up_at and process.poll() is None:
-        try:
-            if client.get("/health").is_success:
-                return
-        except httpx.TransportError:
-            time.sleep(0.2)
-    pytest.fail("Open WebUI did not start")
+    def is_ready() -> bool:
+        assert process.poll() is None, "Open WebUI did not start"
+        with suppress(httpx.TransportError):
+            return client.get("/health").is_success
+        return False
+
+    assert eventually(is_ready, READY_S)
 
 
 @pytest.fixture

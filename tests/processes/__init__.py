@@ -1,0 +1,1 @@
+"""Processes that tests start: Python with the product, and the whole site."""
