@@ -76,6 +76,7 @@ def test_suite_is_what_the_command_writes(example: Example) -> None:
     assert f"python -m apps.simulator.cases {example.name} --out" in page(example.path)
 
 
+@pytest.mark.slow
 @each_example
 def test_right_answers_pass_and_wrong_ones_do_not(example: Example) -> None:
     path = example.folder / "suite.jsonl"
@@ -175,6 +176,7 @@ MEASURED_BY = re.compile(r" \(by [0-9a-f]{8}\)")
 """What a router's label says of the evaluation that it learned from."""
 
 
+@pytest.mark.slow
 @each_example
 def test_commands_give_the_table_of_the_page(
     example: Example, site: Site, tmp_path: Path
@@ -212,6 +214,7 @@ def _ask(site: Site, path: str, body: dict[str, object]) -> httpx.Response:
     return httpx.post(f"{site.url}{path}", json=body, headers=headers, timeout=30)
 
 
+@pytest.mark.slow
 @each_example
 def test_first_request_of_the_page_is_answered(
     example: Example, site: Site, tmp_path: Path
@@ -233,6 +236,7 @@ def _sent(run: Run) -> str:
     return repr([getattr(event, "messages", ()) for event in events])
 
 
+@pytest.mark.slow
 def test_support_holds_refunds_and_hides_customers(site: Site, tmp_path: Path) -> None:
     example = Example("support")
     _walk(example, tmp_path, site, until="evaluate")
@@ -251,6 +255,7 @@ def test_support_holds_refunds_and_hides_customers(site: Site, tmp_path: Path) -
     assert "[CUSTOMER_NUMBER_1]" in _sent(run)
 
 
+@pytest.mark.slow
 def test_finance_keeps_account_numbers_in_the_eu(site: Site, tmp_path: Path) -> None:
     example = Example("finance")
     _walk(example, tmp_path, site, until="evaluate")

@@ -123,8 +123,15 @@ CODES = {"stream_interrupted"}
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.title)
 @pytest.mark.parametrize("fault", FAULTS)
-def test_every_fault_ends_well_or_by_name(place, fault):
+def test_every_fault_ends_well_or_by_name_and_is_settled_once(place, fault):
     found = outcome(place, fault)
+    check_end(found, place, fault)
+    check_repetitions(found, place, fault)
+    check_settlement(found)
+
+
+def check_end(found: Outcome, place: Place, fault: CallFault) -> None:
+    """The run ends with the right answer, or with an error that has a name."""
     if isinstance(found.end, ev.RunCompleted) and found.end.finish_reason != "stop":
         assert fault is CallFault.CONTENT_FILTERED  # a refusal is an answer
         assert RIGHT.startswith(found.end.answer)
@@ -138,20 +145,16 @@ def test_every_fault_ends_well_or_by_name(place, fault):
     assert len(found.calls) <= 4  # three attempts, and one call of the fallback plan
 
 
-@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.title)
-@pytest.mark.parametrize("fault", FAULTS)
-def test_what_cannot_pass_is_not_tried_again(place, fault):
-    calls = outcome(place, fault).calls
-    again = calls.count(place.worker)
+def check_repetitions(found: Outcome, place: Place, fault: CallFault) -> None:
+    """Only a call whose fault may pass is made again."""
+    again = found.calls.count(place.worker)
     may_repeat = TRANSIENT_FAULTS | {CallFault.PREFILL_REFUSED}
     assert again == 1 or fault in may_repeat
     assert again <= 2 or fault in TRANSIENT_FAULTS
 
 
-@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.title)
-@pytest.mark.parametrize("fault", FAULTS)
-def test_every_call_is_settled_once(place, fault):
-    found = outcome(place, fault)
+def check_settlement(found: Outcome) -> None:
+    """Every call ends once, and the run's sums are those of its calls."""
     started = (ev.StepStarted, ev.PlanRequested)
     ended = (
         ev.StepCompleted,

@@ -18,6 +18,8 @@ from tests.evaluation.killable import Killable, Prepared, finished, kill, prepar
 from tests.evaluation.prepare import TASKS, WORKERS
 from tests.evaluation.programs import LEFT, PROGRAMS
 
+pytestmark = pytest.mark.slow
+
 PARALLEL = 4
 LONG_S = 1.5
 """A sandbox that is so old runs the program that takes 8 s, on an idle machine."""

@@ -17,6 +17,8 @@ from apps.console import (
 from apps.playground import urls as playground_urls
 from apps.rest import urls as rest_urls
 
+pytestmark = pytest.mark.slow
+
 EVALUATION = "apps.evaluation"
 LOADED = {
     f"{EVALUATION}{module}"

@@ -146,6 +146,7 @@ def test_rest_takes_files(program):
     assert program.post("/suites/", json=wanted).status_code == 201
 
 
+@pytest.mark.slow
 def test_no_process_imports_the_library_at_its_start():
     code = (
         "import sys, django; django.setup(); import conductor_site.asgi, "

@@ -36,6 +36,8 @@ from tests.factories import ACTOR
 from tests.patience import PATIENCE_S, eventually
 from tests.simulator.benchmark.served import Z
 
+pytestmark = pytest.mark.slow
+
 HELD_OUT = 120
 POOL = ROSTERS["strong"]
 STRONG, CHEAP = POOL[-1].name, "bench-language"

@@ -21,6 +21,8 @@ from tests.conftest import Site
 from tests.evaluation.test_reference_figures import evaluated, imported
 from tests.factories import ACTOR
 
+pytestmark = pytest.mark.slow
+
 CHEAP, STRONG = "bench-language", "bench-generalist-strong"
 TASKS, ALL = 12, 24
 GIVEN = [

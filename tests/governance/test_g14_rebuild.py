@@ -293,6 +293,7 @@ def assert_same_steps(run: Run, found: dict[str, Any]) -> None:
 # --- the promise ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_g14_fifty_runs_are_rebuilt_from_their_exports_alone(
     governed: Site, rebuild: Callable[[bytes], dict[str, Any]], tmp_path: Path
 ) -> None:

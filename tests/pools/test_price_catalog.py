@@ -285,6 +285,7 @@ def test_list_of_this_version_knows_well_known_models():
     assert listed.price("http://127.0.0.1:8000/v1", "gpt-5") is None
 
 
+@pytest.mark.slow
 def test_no_process_imports_the_list_at_its_start():
     code = (
         "import sys, django; django.setup(); import conductor_site.asgi, "

@@ -35,6 +35,8 @@ from tests.conftest import Site
 from tests.factories import issue_key
 from tests.rest.things import make_things
 
+pytestmark = pytest.mark.slow
+
 CASES = int(os.environ.get("CONDUCTOR_FUZZ_CASES", "1200"))
 IS_LONG = "CONDUCTOR_FUZZ_CASES" in os.environ
 CHECKS: list[Any] = [

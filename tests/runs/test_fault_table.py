@@ -28,6 +28,8 @@ from tests.runs.asking import Stage, planned
 from tests.runs.clients import Question, Said, ask_all, request
 from tests.runs.test_faults import wrong_with
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "faults.md"
 WRITE = "CONDUCTOR_WRITE_DOCS"
 FAULTS = sorted(name for name in faults() if name.startswith("fault-"))

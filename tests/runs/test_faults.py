@@ -92,6 +92,7 @@ def report(answers: Sequence[Said]) -> dict[str, str]:
     return {said.name: wrong for said in answers if (wrong := wrong_with(said))}
 
 
+@pytest.mark.slow
 def test_every_fault_as_a_direct_call_ends_in_an_answer_or_a_named_error(hurried):
     answers = ask_all(
         hurried,
@@ -112,6 +113,7 @@ def test_every_fault_as_a_direct_call_ends_in_an_answer_or_a_named_error(hurried
     assert codes == {"worker_failed", "context_length_exceeded", "stream_interrupted"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("accepts_prefill", "delivery", "broken_off"),
     [(False, "live", BREAK_OFF), (True, "live", set()), (False, "verified", set())],

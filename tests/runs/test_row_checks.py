@@ -33,10 +33,10 @@ from tests.audit.examples import ALICE, execute
 from tests.factories import TeamFactory, UserFactory
 from tests.playground import stories
 from tests.runs.recording import record, told
+from tests.tiers import trials
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-TRIALS = 100
 STORIES = (
     stories.finished,
     stories.rescued,
@@ -410,7 +410,7 @@ def test_g11_a_changed_row_is_named(
     tamper: Callable[[Run], Difference], user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rederiving, "PAGE", 2)
-    for _ in range(TRIALS):
+    for _ in range(trials(5, exhaustive=100)):
         team = TeamFactory.create()
         runs = [record(team, told(s), user, 50) for s in random.sample(WITH_STEPS, 2)]
         keep_day(team)

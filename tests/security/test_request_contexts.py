@@ -38,6 +38,8 @@ from tests.patience import awaited, eventually
 from tests.serving import serving
 from tests.training.conducted import SMALL, add_planner, trains_here
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SUBJECTS = {
     "alert",

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.models import Role
 from apps.accounts.selectors import role_allows
-from apps.accounts.services import api_key_cache_clear
 from tests.factories import UserFactory
 from tests.security.matrix import MATRIX, OPEN, SUPERUSERS_ONLY, Access
 from tests.security.routes import Route, django_routes, gateway_routes, socket_routes
 from tests.security.world import MARK, World, build_world
+
+pytestmark = pytest.mark.slow
 
 ROUTES = {route.name: route for route in django_routes() if not route.is_personal}
 PERSONAL = [route for route in django_routes() if route.is_personal]
@@ -32,10 +31,8 @@ CREATED_IN_THEIR_OWN = {200, 201, 202, 302, 409, 422, 503}
 
 
 @pytest.fixture
-def world(db: None) -> Iterator[World]:
-    api_key_cache_clear()
-    cache.clear()
-    yield build_world()
+def world(db: None) -> World:
+    return build_world()
 
 
 def ask(client: Any, method: str, address: str, **options: Any) -> Any:

@@ -35,6 +35,8 @@ from tests.patience import eventually
 from tests.training.conducted import begun, ended, made, planned_pool, trains_here
 from tests.training.test_trainings import pool_of, tasks
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def folder(settings, tmp_path: Path) -> Path:

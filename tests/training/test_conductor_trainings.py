@@ -49,6 +49,8 @@ from tests.training.conducted import (
 )
 from tests.training.test_trainings import pool_of, tasks
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def folder(settings, tmp_path: Path) -> Path:

@@ -28,6 +28,8 @@ from tests.factories import ACTOR, WorkerFactory, issue_key
 from tests.gateway.embeddings.test_live import make_embedder
 from tests.training.test_trainings import SMALL, ended, pool_of, tasks
 
+pytestmark = pytest.mark.slow
+
 PROMPT = "What is 17 * 7 + 4?"
 AWAY = "http://127.0.0.1:9/v1"
 """Nobody listens there."""

@@ -18,6 +18,8 @@ from tests.rest.conftest import member
 from tests.training.made_trainings import make_training
 from tests.training.test_trainings import tasks
 
+pytestmark = pytest.mark.slow
+
 TRAININGS = "learning/trainings/"
 EXPLORED = {"explore_runs": 24, "near_best_runs": 0, "held_out_tasks": 10}
 AS_LOGGED = {**EXPLORED, "explore_runs": 0}

@@ -28,7 +28,7 @@ from tests.planners.light.builders import SOLVE, model, run, step
 from tests.rest.conftest import member
 from tests.training.test_trainings import SMALL, ended, pool_of, tasks
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 KNOWN = ("sim-delta", "sim-birch", "sim-gone")
 NEW = "sim-flint"
 FEW = {**SMALL, "explore_runs": 24, "near_best_runs": 12}

@@ -39,6 +39,8 @@ from tests.patience import eventually
 from tests.training.conducted import begun, ended, made, trains_here
 from tests.training.test_trainings import tasks
 
+pytestmark = pytest.mark.slow
+
 TWICE = {"recursion_iterations": 2, "recursion_prompts": 8}
 SHOWN = re.compile(r"Its final response:\n<response>\n(.*)\n</response>", re.DOTALL)
 

@@ -28,6 +28,8 @@ from tests.evaluation.samples import documents, entries_of, suite
 from tests.factories import ACTOR
 from tests.patience import eventually
 
+pytestmark = pytest.mark.slow
+
 SMALL = {
     "explore_runs": 48,
     "near_best_runs": 12,

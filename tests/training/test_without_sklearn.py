@@ -18,6 +18,8 @@ from tests.patience import eventually
 from tests.rest.conftest import member
 from tests.training.test_trainings import SMALL, pool_of, tasks
 
+pytestmark = pytest.mark.slow
+
 INSTALL = "scikit-learn is not installed here: install requirements/learning.txt"
 BLOCKED = """
 import sys

@@ -107,6 +107,7 @@ def test_every_page_names_the_version_that_is_run(page: Page) -> None:
     assert named.items() <= pinned(page).items()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", _each_page())
 def test_every_example_prints_what_its_page_says(
     page: Page, site: Site, tmp_path: Path

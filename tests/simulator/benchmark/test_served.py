@@ -34,6 +34,8 @@ from tests.simulator.benchmark.served import (
     observed_and_expected,
 )
 
+pytestmark = pytest.mark.slow
+
 TASKS = list(distinct_tasks(240, 7))
 STORIES = [t for t in distinct_tasks(1_800, 8) if t.family is TaskFamily.WORD_PROBLEMS]
 TRACES = [t for t in distinct_tasks(1_800, 8) if t.family is TaskFamily.TRACING]
