@@ -56,11 +56,11 @@ SLOW_PROCESSES ?= $(if $(filter tests/%,$(ARGS)),0,4)
 
 test-slow: $(VENV)/.installed-dev ## browsers, processes of the site, whole trainings
 	@sh deploy/need_chromium.sh
-	$(PYTEST) --tier=slow -n $(SLOW_PROCESSES) --dist loadfile $(ARGS)
+	$(PYTEST) --tier=slow -n $(SLOW_PROCESSES) --dist loadgroup $(ARGS)
 
 test-all: $(VENV)/.installed-dev ## everything, with every trial; takes more than an hour
 	@sh deploy/need_chromium.sh
-	$(PYTEST) --tier=all -n $(SLOW_PROCESSES) --dist loadfile $(ARGS)
+	$(PYTEST) --tier=all -n $(SLOW_PROCESSES) --dist loadgroup $(ARGS)
 	$(MAKE) test-faults test-vllm test-learning
 
 test-services: $(VENV)/.installed-dev ## the fast and the slow tier on PostgreSQL and Redis

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,9 +35,12 @@ from tests.quick_flush import quick_flush as quick_flush
 from tests.scratch_database import django_db_setup as django_db_setup
 from tests.services import Redis, redis
 from tests.serving import LastingServer, lasting_server, serving
+from tests.worlds import KeptDatabases
+from tests.worlds import kept_databases as kept_databases
 
 pytest_plugins = ("tests.tiers", "tests.seeds")
 WORKERS = ("alpha", "beta", "gamma")
+FILLED = pytest.StashKey[object]()
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +112,46 @@ class Cast:
 
 
 @pytest.fixture
-def cast(transactional_db: None) -> Cast:
+def cast(request: pytest.FixtureRequest, transactional_db: None) -> Cast:
+    world = request.node.get_closest_marker("world")
+    if world is None:
+        return make_cast()
+    cast, request.node.stash[FILLED] = request.getfixturevalue("fill_world")(
+        world.args[0]
+    )
+    return cast
+
+
+@pytest.fixture
+def fill_world(
+    kept_databases: KeptDatabases, simulator_url: str, site_server: LastingServer
+) -> Callable[[Callable[[Site], object]], tuple[Cast, object]]:
+    """Let a function fill the database, if it has not done so before."""
+
+    def inner(fill: Callable[[Site], object]) -> tuple[Cast, object]:
+        def filled() -> tuple[Cast, object]:
+            cast = make_cast()
+            make_pool(cast.team, simulator_url)
+            with site_server.open():
+                value = fill(Site(site_server.url, cast, simulator_url))
+            connections.close_all()
+            return cast, value
+
+        cast_and_value = kept_databases.enter(filled, key=fill)
+        process_state_reset()
+        return cast_and_value
+
+    return inner
+
+
+@pytest.fixture
+def filled(request: pytest.FixtureRequest, cast: Cast) -> object:
+    """What the function has returned that filled the world of this test."""
+    return request.node.stash[FILLED]
+
+
+def make_cast() -> Cast:
+    """Add two teams with their people."""
     team = TeamFactory.create(name="Orchestra", slug="orchestra")
     other = TeamFactory.create(name="Others", slug="others")
     people = {
@@ -187,9 +229,15 @@ def site_server() -> Iterator[LastingServer]:
 
 
 @pytest.fixture
-def site(cast: Cast, simulator_url: str, site_server: LastingServer) -> Iterator[Site]:
+def site(
+    request: pytest.FixtureRequest,
+    cast: Cast,
+    simulator_url: str,
+    site_server: LastingServer,
+) -> Iterator[Site]:
     """The product with its executor, ledger writer and jobs, opened for this test."""
-    make_pool(cast.team, simulator_url)
+    if request.node.get_closest_marker("world") is None:
+        make_pool(cast.team, simulator_url)
     with site_server.open():
         yield Site(site_server.url, cast, simulator_url)
     connections.close_all()

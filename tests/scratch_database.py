@@ -1,7 +1,8 @@
 """Databases of tests begin as a copy of a migrated one: all migrations take long.
 
-The copy lies in `var/tests` under the digest of all migrations, for all processes of a
-run and for the runs after it. One process makes it while the others wait.
+The copies lie in `var/tests` under the digest of all migrations, for all processes of a
+run and for the runs after it: a file of SQLite, and a dump of PostgreSQL. One process
+makes them while the others wait.
 """
 
 from __future__ import annotations
@@ -10,43 +11,32 @@ import fcntl
 import hashlib
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 
-COPY = "CONDUCTOR_TESTS_MIGRATED"
-"""The environment variable with the path of an empty SQLite database to begin with."""
-FOLDER = Path(settings.BASE_DIR) / "var" / "tests"
+from tests.services import postgres_tool
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "var" / "tests"
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(
-    request: pytest.FixtureRequest, django_db_blocker: Any
-) -> Iterator[None]:
-    """Begin with the copy, or make it from a database that Django migrates."""
+def django_db_setup(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let the tests' database begin as the copy; on PostgreSQL Django migrates it."""
     if connection.vendor != "sqlite":
         request.getfixturevalue("django_db_setup")
         yield
         return
-    copy = FOLDER / f"{_digest_of_migrations()}.sqlite3"
-    with _alone():
-        is_new = not copy.exists()
-        if is_new:
-            request.getfixturevalue("django_db_setup")
-            with django_db_blocker.unblock():
-                _keep(copy)
-    os.environ[COPY] = str(copy)
-    if is_new:
-        yield
-        return
     path = connection.settings_dict["TEST"]["NAME"]
-    shutil.copy(copy, path)
+    shutil.copy(migrated_file(), path)
     connection.close()
     settings.DATABASES["default"]["NAME"] = connection.settings_dict["NAME"] = path
     yield
@@ -56,40 +46,74 @@ def django_db_setup(
 
 
 def database_prepare() -> None:
-    """Migrate this process's database; a new SQLite file begins as the copy."""
-    copy, path = os.environ.get(COPY), Path(settings.DATABASES["default"]["NAME"])
-    if copy and connection.vendor == "sqlite" and not path.exists():
-        shutil.copy(copy, path)
-    else:
-        call_command("migrate", verbosity=0)
+    """Let this process's database begin as a copy, if there is nothing in it yet."""
+    if connection.vendor == "postgresql":
+        _restore_dump(os.environ["DATABASE_URL"])
+        return
+    path = Path(settings.DATABASES["default"]["NAME"])
+    if not path.exists():
+        shutil.copy(migrated_file(), path)
+
+
+def migrated_file() -> Path:
+    """Return the path of an empty SQLite database with every migration."""
+    copy = FOLDER / f"{_digest_of_migrations()}.sqlite3"
+    with _one_at_a_time():
+        if not copy.exists():
+            _remove_others("*.sqlite3")
+            unfinished = copy.with_suffix(".unfinished")
+            unfinished.unlink(missing_ok=True)
+            places = {
+                "DATABASE_URL": f"sqlite:///{unfinished}",
+                "CONDUCTOR_ENV": "development",
+            }
+            subprocess.run(
+                [sys.executable, "manage.py", "migrate", "--verbosity", "0"],
+                cwd=ROOT,
+                env={**os.environ, **places},
+                check=True,
+            )
+            unfinished.replace(copy)
+    return copy
+
+
+def _restore_dump(url: str) -> None:
+    """Restore the dump; if there is none yet, migrate and make it."""
+    dump = FOLDER / f"{_digest_of_migrations()}.dump"
+    with _one_at_a_time():
+        if not dump.exists():
+            call_command("migrate", verbosity=0)
+            _remove_others("*.dump")
+            unfinished = dump.with_suffix(".unfinished")
+            _run("pg_dump", "--format=custom", f"--file={unfinished}", url)
+            unfinished.replace(dump)
+            return
+    _run("pg_restore", "--no-owner", "--exit-on-error", f"--dbname={url}", str(dump))
+
+
+def _run(tool: str, *arguments: str) -> None:
+    subprocess.run([postgres_tool(tool), *arguments], check=True)
 
 
 def _digest_of_migrations() -> str:
-    root = Path(settings.BASE_DIR)
     digest = hashlib.sha256()
     # Django and its packages have migrations too: the lock file names their versions.
     for path in [
-        root / "requirements.txt",
-        *sorted(root.glob("apps/**/migrations/*.py")),
+        ROOT / "requirements.txt",
+        *sorted(ROOT.glob("apps/**/migrations/*.py")),
     ]:
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _one_at_a_time() -> Iterator[None]:
     FOLDER.mkdir(parents=True, exist_ok=True)
     with (FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def _keep(copy: Path) -> None:
-    """Write the database to `copy`, and remove copies of other migrations."""
-    for other in FOLDER.glob("*.sqlite3"):
+def _remove_others(pattern: str) -> None:
+    for other in FOLDER.glob(pattern):
         other.unlink()
-    unfinished = copy.with_suffix(".unfinished")
-    unfinished.unlink(missing_ok=True)
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM INTO %s", [str(unfinished)])
-    unfinished.replace(copy)

@@ -33,9 +33,14 @@ _SLOW_MARKER = b"mark.slow"
 _settings = {"is_exhaustive": False}
 
 
+def is_exhaustive() -> bool:
+    """Return whether everything is tried that a test can try."""
+    return _settings["is_exhaustive"]
+
+
 def trials(usual: int, *, exhaustive: int) -> int:
     """Return how often a test repeats what it does with other random numbers."""
-    return exhaustive if _settings["is_exhaustive"] else usual
+    return exhaustive if is_exhaustive() else usual
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -77,6 +82,9 @@ def pytest_collection_modifyitems(
             item.add_marker("slow")
         if (limit_s := _timeout_s(item, config.option.tier)) is not None:
             item.add_marker(pytest.mark.timeout(limit_s))
+        if not any(item.iter_markers("spread")):
+            # What the tests of a file share is made once.
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
         (selected if _is_selected(item, config.option.tier) else deselected).append(
             item
         )

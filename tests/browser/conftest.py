@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, cast
@@ -17,6 +17,7 @@ from playwright.async_api import (
     Browser,
     BrowserContext,
     Page,
+    ProxySettings,
     async_playwright,
     expect,
 )
@@ -40,6 +41,11 @@ FLAGS = (
     "--disable-sync",
     "--site-per-process",  # as with windows: a frame without an origin has a process
 )
+NOWHERE: ProxySettings = {
+    "server": "http://127.0.0.1:9",
+    "bypass": "127.0.0.1,localhost",
+}
+"""Where all requests go that would leave this machine: nobody is there."""
 PATIENCE_MS = PATIENCE_S * 1000
 WIDE = (1440, 900)
 
@@ -87,7 +93,9 @@ async def browser() -> AsyncIterator[Browser]:
     expect.set_options(timeout=PATIENCE_MS)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            executable_path=path, args=list(FLAGS)
+            executable_path=path,
+            args=list(FLAGS),
+            proxy=NOWHERE,
         )
         yield browser
         await browser.close()
@@ -105,36 +113,88 @@ class Visitor:
 Visit = Callable[..., Awaitable[Visitor]]
 
 
+class Windows:
+    """Contexts of the browser for the tests of a file, each emptied for the next test.
+
+    Files of the site stay in their caches. A context is for one set of options.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._free: dict[str, list[tuple[BrowserContext, Guard]]] = {}
+
+    async def take(
+        self, url: str, options: Mapping[str, Any]
+    ) -> tuple[BrowserContext, Guard]:
+        """Return a context without pages and what watches it."""
+        free = self._free.get(repr(options))
+        if free:
+            context, guard = free.pop()
+            await context.grant_permissions(options.get("permissions", []))
+            return context, guard
+        context = await self._browser.new_context(base_url=url, **options)
+        context.set_default_timeout(PATIENCE_MS)
+        guard = Guard(url)
+        guard.watch(context)
+        return context, guard
+
+    async def give_back(
+        self, context: BrowserContext, guard: Guard, options: Mapping[str, Any]
+    ) -> None:
+        """Empty a context and keep it for another test."""
+        *others, last = context.pages or [await context.new_page()]
+        session = await context.new_cdp_session(last)
+        site = {"origin": guard.origin, "storageTypes": "all"}
+        await session.send("Storage.clearDataForOrigin", site)
+        for page in (*others, last):
+            await page.close()
+        await context.clear_cookies()
+        await context.clear_permissions()
+        guard.forget()
+        self._free.setdefault(repr(options), []).append((context, guard))
+
+    async def close(self) -> None:
+        """Close all of them."""
+        for free in self._free.values():
+            for context, _ in free:
+                await context.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def windows(browser: Browser) -> AsyncIterator[Windows]:
+    windows = Windows(browser)
+    yield windows
+    await windows.close()
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def visit(site: Any, browser: Browser) -> AsyncIterator[Visit]:
+async def visit(site: Any, windows: Windows) -> AsyncIterator[Visit]:
     """Open a browser window for `user` (None: not signed in); faults fail the test."""
-    guards: list[Guard] = []
+    faults: list[str] = []
+
+    async def leave(visitor: Visitor, options: Mapping[str, Any]) -> None:
+        faults.extend(visitor.guard.faults)
+        await windows.give_back(visitor.context, visitor.guard, options)
+
     async with AsyncExitStack() as stack:
 
         async def open_window(
-            user: User | None, size: tuple[int, int] = WIDE, **options: Any
+            user: User | None, size: tuple[int, int] = WIDE, **more: Any
         ) -> Visitor:
-            context = await browser.new_context(
-                base_url=site.url,
-                viewport={"width": size[0], "height": size[1]},
-                reduced_motion="reduce",
-                **options,
-            )
-            stack.push_async_callback(context.close)
-            context.set_default_timeout(PATIENCE_MS)
-            guard = Guard(site.url)
-            guards.append(guard)
-            await guard.watch(context)
+            viewport = {"width": size[0], "height": size[1]}
+            options = {"viewport": viewport, "reduced_motion": "reduce", **more}
+            context, guard = await windows.take(site.url, options)
             if user is not None:
                 session = await _session_of(user)
                 name = settings.SESSION_COOKIE_NAME
                 await context.add_cookies(
                     [{"name": name, "value": session, "url": site.url}]
                 )
-            return Visitor(await context.new_page(), context, guard)
+            visitor = Visitor(await context.new_page(), context, guard)
+            stack.push_async_callback(leave, visitor, options)
+            return visitor
 
         yield open_window
-    faults = [fault for guard in guards for fault in guard.faults]
     assert faults == []
 
 

@@ -1,6 +1,6 @@
 """Every page of a team that has one of everything, judged by axe (WCAG 2.2 AA).
 
-Each is looked at wide and light, and again narrow and dark.
+Each is looked at wide and light; in `make test-all` again narrow and dark.
 """
 
 from __future__ import annotations
@@ -17,11 +17,18 @@ from playwright.async_api import Page
 from apps.accounts.models import Role, User
 from tests.browser.conftest import WIDE
 from tests.browser.screens import PHONE
+from tests.conftest import Site
 from tests.factories import UserFactory
 from tests.security.routes import django_routes
 from tests.security.world import World, build_world
+from tests.tiers import is_exhaustive
+from tests.worlds import world
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.spread,
+    pytest.mark.asyncio(loop_scope="session"),
+]
 SHARES = 6
 """Tests that the pages are divided among, so that they run side by side."""
 SCREENS: tuple[tuple[tuple[int, int], Literal["light", "dark"]], ...] = (
@@ -55,7 +62,7 @@ async def _faults(page: Page, address: str, tags: Sequence[str]) -> list[str]:
     await page.wait_for_load_state()
     await page.evaluate(AXE_SCRIPT)
     found = []
-    for (width, height), scheme in SCREENS:
+    for (width, height), scheme in SCREENS if is_exhaustive() else SCREENS[:1]:
         await page.set_viewport_size({"width": width, "height": height})
         await page.emulate_media(color_scheme=scheme)
         faults = await page.evaluate(FAULTS, list(tags))
@@ -69,10 +76,14 @@ async def _all_faults(
     return [fault for each in addresses for fault in await _faults(page, each, tags)]
 
 
+def fill(site: Site) -> World:
+    """Fill a world: there is one of everything."""
+    return build_world()
+
+
 @database_sync_to_async
-def _pages(share: int) -> tuple[World, list[str]]:
-    """Return a world, and a share of the pages of its owner."""
-    world = build_world()
+def _pages(world: World, share: int) -> list[str]:
+    """Return a share of the pages of a world's owner."""
     owner = world.browser(Role.OWNER)
     routes = [each for each in django_routes() if not _is_left_out(each.name)]
     found = []
@@ -84,16 +95,16 @@ def _pages(share: int) -> tuple[World, list[str]]:
         answer: Any = owner.get(address)
         if answer.status_code == 200 and not answer.streaming:
             found += [address] if b"<!doctype html>" in answer.content[:200] else []
-    return world, found
+    return found
 
 
 def _is_left_out(name: str) -> bool:
     return name.startswith(("admin:", "rest:")) or name in OPERATOR
 
 
-async def test_pages_in_german_are_accessible(visit, site):
-    world = await database_sync_to_async(build_world)()
-    owner = world.people[Role.OWNER]
+@world(fill)
+async def test_pages_in_german_are_accessible(visit, site, filled):
+    owner = filled.people[Role.OWNER]
     page = (await visit(owner, locale="de-DE")).page
     assert await _all_faults(page, [reverse(name) for name in TRANSLATED]) == []
     assert await page.locator("html").get_attribute("lang") == "de"
@@ -102,11 +113,12 @@ async def test_pages_in_german_are_accessible(visit, site):
     assert await page.locator("html").get_attribute("lang") == "de"
 
 
+@world(fill)
 @pytest.mark.parametrize("share", range(SHARES))
-async def test_every_page_of_a_team_is_accessible(visit, site, share):
-    world, addresses = await _pages(share)
+async def test_every_page_of_a_team_is_accessible(visit, site, filled, share):
+    addresses = await _pages(filled, share)
     assert len(addresses) > 10
-    page = (await visit(world.people[Role.OWNER])).page
+    page = (await visit(filled.people[Role.OWNER])).page
     assert await _all_faults(page, addresses) == []
 
 

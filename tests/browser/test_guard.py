@@ -34,5 +34,5 @@ async def test_guard_notices(visit, act, fault):
 async def test_guard_cuts_other_origins_off(visit):
     seen = await visit(None)
     seen.guard.expect("elsewhere.example|ERR_")
-    with pytest.raises(Exception, match="ERR_FAILED"):
+    with pytest.raises(Exception, match="ERR_PROXY_CONNECTION_FAILED"):
         await seen.page.goto("http://elsewhere.example/")

@@ -36,7 +36,7 @@ async def page(site, browser):
         base_url=url, viewport={"width": 380, "height": 760}
     )
     guard = Guard(url)
-    await guard.watch(context)
+    guard.watch(context)
     page = await context.new_page()
     session = await context.new_cdp_session(page)
     await session.send("WebAuthn.enable")

@@ -77,6 +77,7 @@ def test_suite_is_what_the_command_writes(example: Example) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @each_example
 def test_right_answers_pass_and_wrong_ones_do_not(example: Example) -> None:
     path = example.folder / "suite.jsonl"
@@ -177,6 +178,7 @@ MEASURED_BY = re.compile(r" \(by [0-9a-f]{8}\)")
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @each_example
 def test_commands_give_the_table_of_the_page(
     example: Example, site: Site, tmp_path: Path
@@ -215,6 +217,7 @@ def _ask(site: Site, path: str, body: dict[str, object]) -> httpx.Response:
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @each_example
 def test_first_request_of_the_page_is_answered(
     example: Example, site: Site, tmp_path: Path
@@ -237,6 +240,7 @@ def _sent(run: Run) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 def test_support_holds_refunds_and_hides_customers(site: Site, tmp_path: Path) -> None:
     example = Example("support")
     _walk(example, tmp_path, site, until="evaluate")
@@ -256,6 +260,7 @@ def test_support_holds_refunds_and_hides_customers(site: Site, tmp_path: Path) -
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 def test_finance_keeps_account_numbers_in_the_eu(site: Site, tmp_path: Path) -> None:
     example = Example("finance")
     _walk(example, tmp_path, site, until="evaluate")

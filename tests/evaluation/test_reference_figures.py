@@ -36,7 +36,7 @@ from tests.factories import ACTOR
 from tests.patience import PATIENCE_S, eventually
 from tests.simulator.benchmark.served import Z
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.spread]
 
 HELD_OUT = 120
 POOL = ROSTERS["strong"]

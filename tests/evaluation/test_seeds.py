@@ -21,7 +21,7 @@ from tests.conftest import Site
 from tests.evaluation.test_reference_figures import evaluated, imported
 from tests.factories import ACTOR
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.spread]
 
 CHEAP, STRONG = "bench-language", "bench-generalist-strong"
 TASKS, ALL = 12, 24

@@ -24,12 +24,13 @@ DEMO_PATIENCE_S = 4 * PATIENCE_S
 """It migrates a database, and runs what it shows, beside other tests."""
 
 
-@pytest.fixture
-def demo(tmp_path: Path) -> Iterator[Path]:
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Start the demo in a folder of its own, on free ports that it chooses."""
+    folder = tmp_path_factory.mktemp("demo")
     ports = {"PORT": "0", "SIMULATOR_PORT": "0"}
     places = {
-        "CONDUCTOR_VAR_DIR": str(tmp_path),
+        "CONDUCTOR_VAR_DIR": str(folder),
         "DATABASE_URL": "",
         "REDIS_URL": "",
     }
@@ -38,13 +39,13 @@ def demo(tmp_path: Path) -> Iterator[Path]:
         cwd=ROOT,
         env={**os.environ, **ports, **places},
     )
-    yield tmp_path
+    yield folder
     # Both at once, as of Ctrl-C and of `make`, which passes it on.
     process.terminate()
     process.send_signal(signal.SIGINT)
     assert process.wait(PATIENCE_S) == 0
     with pytest.raises(httpx.ConnectError):
-        httpx.get(json.loads((tmp_path / "demo.json").read_text("utf-8"))["url"])
+        httpx.get(json.loads((folder / "demo.json").read_text("utf-8"))["url"])
 
 
 def test_the_second_signal_does_not_cut_short_the_stop_that_the_first_began() -> None:

@@ -14,8 +14,9 @@ from tests.factories import UserFactory
 from tests.security.matrix import MATRIX, OPEN, SUPERUSERS_ONLY, Access
 from tests.security.routes import Route, django_routes, gateway_routes, socket_routes
 from tests.security.world import MARK, World, build_world
+from tests.worlds import KeptDatabases
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.spread]
 
 ROUTES = {route.name: route for route in django_routes() if not route.is_personal}
 PERSONAL = [route for route in django_routes() if route.is_personal]
@@ -31,8 +32,8 @@ CREATED_IN_THEIR_OWN = {200, 201, 202, 302, 409, 422, 503}
 
 
 @pytest.fixture
-def world(db: None) -> World:
-    return build_world()
+def world(transactional_db: None, kept_databases: KeptDatabases) -> World:
+    return kept_databases.enter(build_world)
 
 
 def ask(client: Any, method: str, address: str, **options: Any) -> Any:

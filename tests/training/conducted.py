@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,9 +17,9 @@ from apps.training.services import conductor_training_start
 from tests.conftest import Site
 from tests.evaluation.samples import suite
 from tests.factories import ACTOR
-from tests.patience import PATIENCE_S, eventually
+from tests.patience import eventually
 from tests.planners.light.builders import CHECK, model, run, step
-from tests.training.test_trainings import pool_of, tasks
+from tests.training.test_trainings import TRAINING_PATIENCE_S, pool_of, tasks
 
 SMALL = {
     "base_model": "tiny",
@@ -77,7 +78,7 @@ def begun(site: Site, **values: object) -> ConductorTraining:
 def reached(
     training: ConductorTraining,
     is_so: Callable[[ConductorTraining], bool],
-    patience_s: float = PATIENCE_S,
+    patience_s: float = TRAINING_PATIENCE_S,
 ) -> ConductorTraining:
     """Wait until something is so of a training; return it as it is then."""
 
@@ -90,13 +91,25 @@ def reached(
 
 
 def ended(
-    training: ConductorTraining, patience_s: float = PATIENCE_S
+    training: ConductorTraining, patience_s: float = TRAINING_PATIENCE_S
 ) -> ConductorTraining:
     return reached(training, lambda found: found.state == JobState.DONE, patience_s)
 
 
+def kept_weights(site: Site, folder: Path, kept: Path) -> ConductorTraining:
+    """Return the training of a world, with the files that it left in its folder.
+
+    `folder`: of this test; `kept`: where the files are kept from one test to another.
+    """
+    training = ConductorTraining.objects.for_team(site.cast.team.id).get()
+    present, copy = folder / str(training.id), kept / str(training.id)
+    source, target = (copy, present) if copy.exists() else (present, copy)
+    shutil.copytree(source, target, copy_function=shutil.copy2)
+    return training
+
+
 def made(
-    training: ConductorTraining, patience_s: float = PATIENCE_S
+    training: ConductorTraining, patience_s: float = TRAINING_PATIENCE_S
 ) -> ConductorTraining:
     """Wait until there are weights."""
     found = reached(training, lambda each: each.stage == "serve", patience_s)

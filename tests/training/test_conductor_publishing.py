@@ -32,8 +32,16 @@ from tests.conftest import Site
 from tests.evaluation.samples import entries_of, suite
 from tests.factories import ACTOR
 from tests.patience import eventually
-from tests.training.conducted import begun, ended, made, planned_pool, trains_here
+from tests.training.conducted import (
+    begun,
+    ended,
+    kept_weights,
+    made,
+    planned_pool,
+    trains_here,
+)
 from tests.training.test_trainings import pool_of, tasks
+from tests.worlds import world
 
 pytestmark = pytest.mark.slow
 
@@ -51,9 +59,14 @@ def published(site: Site, training: ConductorTraining) -> ConductorVersion:
     return conductor_version_publish(version=version, values=values, actor=ACTOR)
 
 
+def train(site: Site) -> None:
+    """Fill a world: there are weights that nobody serves."""
+    made(begun(site, grpo_iterations=1))
+
+
 @pytest.fixture
-def trained(site: Site) -> ConductorTraining:
-    return made(begun(site, grpo_iterations=1))
+def trained(site: Site, folder: Path, weights: Path) -> ConductorTraining:
+    return kept_weights(site, folder, weights)
 
 
 def explore(training: ConductorTraining) -> None:
@@ -72,6 +85,7 @@ def explore(training: ConductorTraining) -> None:
     assert eventually(lambda: rows.filter(outcome="completed").exists())
 
 
+@world(train)
 def test_a_published_version_is_a_conductor_that_is_measured(site, trained):
     explore(trained)
     version = published(site, trained)
@@ -105,6 +119,7 @@ def test_a_published_version_is_a_conductor_that_is_measured(site, trained):
     assert (entry["digest"], entry["served_name"]) == (version.digest, "sim-conductor")
 
 
+@world(train)
 def test_the_light_planner_of_the_training_measures_for_a_pool_without_one(
     site, trained
 ):
@@ -115,6 +130,7 @@ def test_the_light_planner_of_the_training_measures_for_a_pool_without_one(
     assert in_use.number == trained.planner_number
 
 
+@world(train)
 def test_a_tier_of_the_light_planner_can_be_measured_and_used(site, trained):
     Tier.objects.for_team(site.cast.team.id).update(planner="light")
     snapshots_forget(site.cast.team.id)
@@ -139,6 +155,7 @@ def test_a_tier_of_the_light_planner_can_be_measured_and_used(site, trained):
     assert run["planner"] == "language_model"
 
 
+@world(train)
 def test_a_version_that_did_not_pass_needs_a_reason(site, trained):
     version = access_conductor_version(trained.team_id, 1)
     with pytest.raises(Conflict, match="was not published"):
@@ -152,6 +169,7 @@ def test_a_version_that_did_not_pass_needs_a_reason(site, trained):
     ended(trained)
 
 
+@world(train)
 def test_one_command_goes_back_to_an_earlier_version(site, trained):
     team, pool = site.cast.team, pool_of(site)
     publish("1", site, "--url", site.simulator_url, "--name", "sim-conductor")
@@ -188,6 +206,7 @@ def test_a_better_one_is_used_at_once_if_that_is_wanted(site):
     assert (present.name == "trained-1") == gate["is_better"]
 
 
+@world(train)
 def test_the_command_says_how_vllm_serves_it(site, trained, folder):
     said = publish("1", site)
     weights = folder / str(trained.id) / "model"
@@ -200,6 +219,7 @@ def test_the_command_says_how_vllm_serves_it(site, trained, folder):
         publish("7", site)
 
 
+@world(train)
 def test_weights_are_deleted_when_no_pool_plans_with_them(site, trained, folder):
     version = published(site, trained)
     with pytest.raises(Conflict, match="has not ended"):

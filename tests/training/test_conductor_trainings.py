@@ -43,11 +43,13 @@ from tests.training.conducted import (
     SMALL,
     begun,
     ended,
+    kept_weights,
     made,
     planned_pool,
     trains_here,
 )
 from tests.training.test_trainings import pool_of, tasks
+from tests.worlds import world
 
 pytestmark = pytest.mark.slow
 
@@ -59,9 +61,14 @@ def folder(settings, tmp_path: Path) -> Path:
     return place
 
 
+def train(site: Site) -> None:
+    """Fill a world: there are weights."""
+    made(begun(site))
+
+
 @pytest.fixture
-def trained(site: Site) -> ConductorTraining:
-    return made(begun(site))
+def trained(site: Site, folder: Path, weights: Path) -> ConductorTraining:
+    return kept_weights(site, folder, weights)
 
 
 def rollouts(training: ConductorTraining):
@@ -72,6 +79,7 @@ def steps(training: ConductorTraining, stage: str) -> list[int]:
     return [point["step"] for point in training.curve if point["stage"] == stage]
 
 
+@world(train)
 def test_it_learns_from_examples_and_then_from_its_own_plans(site, trained):
     assert trained.state == JobState.WAITING
     points = {
@@ -95,6 +103,7 @@ def test_it_learns_from_examples_and_then_from_its_own_plans(site, trained):
         assert sum(shares.values()) == pytest.approx(1, abs=0.001)
 
 
+@world(train)
 def test_each_distinct_plan_runs_once_and_is_graded(site, trained):
     rows = rollouts(trained)
     assert set(rows.values_list("state", flat=True)) == {RolloutState.ENDED}
@@ -110,6 +119,7 @@ def test_each_distinct_plan_runs_once_and_is_graded(site, trained):
     )
 
 
+@world(train)
 def test_the_version_says_what_it_was_trained_on(site, trained, folder):
     version = access_conductor_version(trained.team_id, 1)
     assert version.trained_on["settings"] == trained.settings
@@ -123,6 +133,7 @@ def test_the_version_says_what_it_was_trained_on(site, trained, folder):
     assert (entry["digest"], entry["conductor_version"]) == (version.digest, 1)
 
 
+@world(train)
 def test_no_prompt_stays_in_its_folder(site, trained, folder):
     place = folder / str(trained.id)
     assert eventually(lambda: [p.name for p in place.iterdir()] == ["model"])
@@ -328,6 +339,7 @@ def test_members_may_not_train(site):
         )
 
 
+@world(train)
 def test_g6_another_team_sees_nothing_of_it(site, trained):
     other = site.cast.other_team.id
     with pytest.raises(NotFound):
@@ -336,6 +348,7 @@ def test_g6_another_team_sees_nothing_of_it(site, trained):
         access_conductor_version(other, 1)
 
 
+@world(train)
 def test_the_folders_of_a_deleted_team_are_deleted(site, trained, folder):
     team = site.cast.team
     (folder / "notes").mkdir()  # not ours
@@ -345,6 +358,7 @@ def test_the_folders_of_a_deleted_team_are_deleted(site, trained, folder):
     assert [path.name for path in folder.iterdir()] == ["notes"]
 
 
+@world(train)
 def test_weights_outlive_the_suite_that_they_were_trained_on(site, trained, folder):
     suite_delete(suite=trained.suite_version.suite, actor=ACTOR)
     assert list(folders_sweep()) == []

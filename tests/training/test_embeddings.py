@@ -27,6 +27,7 @@ from tests.evaluation.samples import entries_of, suite
 from tests.factories import ACTOR, WorkerFactory, issue_key
 from tests.gateway.embeddings.test_live import make_embedder
 from tests.training.test_trainings import SMALL, ended, pool_of, tasks
+from tests.worlds import world
 
 pytestmark = pytest.mark.slow
 
@@ -106,6 +107,13 @@ def entries(site: Site, run: dict[str, Any], action: str) -> list[dict[str, Any]
     return [dict(entry.data) for entry in rows if entry.action == action]
 
 
+def plan_with_vectors(site: Site) -> None:
+    """Fill a world: tier ultra plans with a version that has an embedding worker."""
+    make_embedder(site)
+    trained(site, near_best_runs=0)
+    used(site)
+
+
 # --- the fit --------------------------------------------------------------------------
 
 
@@ -133,8 +141,9 @@ def test_a_training_embeds_each_prompt_once_and_pays_for_it(site, embedder):
     assert not trainings_embedding._kept
 
 
-def test_a_version_holds_centres_and_no_vector_of_a_prompt(site, embedder):
-    found = trained(site, near_best_runs=0)
+@world(plan_with_vectors)
+def test_a_version_holds_centres_and_no_vector_of_a_prompt(site):
+    found = Training.objects.for_team(site.cast.team.id).get()
     version = planner_versions(found.pool)[0]
     model = light_model(found.team_id, found.pool_id, version.number)
     centres = model.kinds.embedded
@@ -206,13 +215,12 @@ def keep_from(site: Site, worker: Worker) -> None:
 
 
 @pytest.fixture
-def planning(site: Site, embedder: Worker) -> Worker:
-    """The embedding worker of the version that tier ultra plans with."""
-    trained(site, near_best_runs=0)
-    used(site)
-    return embedder
+def planning(site: Site) -> Worker:
+    """The embedding worker of that version."""
+    return site.cast.team.workers.get(kind=WorkerKind.EMBEDDING)
 
 
+@world(plan_with_vectors)
 def test_its_tier_plans_by_the_vector_of_the_prompt(site, planning):
     run = asked(site)
     assert run["planner"] == "light"
@@ -231,6 +239,7 @@ def test_its_tier_plans_by_the_vector_of_the_prompt(site, planning):
     assert "Vector vectors" in shown
 
 
+@world(plan_with_vectors)
 def test_without_its_vector_n_grams_decide_and_the_run_says_so(site, planning):
     failed = "'vectors' failed (connect)"
     missing = "no worker that this run may use makes such vectors"
@@ -253,6 +262,7 @@ def test_without_its_vector_n_grams_decide_and_the_run_says_so(site, planning):
         assert "The kind was found by parts of words" in shown
 
 
+@world(plan_with_vectors)
 def test_a_policy_keeps_the_prompt_from_it(site, planning):
     keep_from(site, planning)
     run = asked(site)
@@ -262,12 +272,14 @@ def test_a_policy_keeps_the_prompt_from_it(site, planning):
     assert entries(site, run, "plan.requested") == []
 
 
+@world(plan_with_vectors)
 def test_a_request_that_names_other_workers_keeps_the_prompt_from_it(site, planning):
     run = asked(site, workers=["sim-delta", "sim-birch"])
     assert features(run)["by"] == "ngrams"
     assert entries(site, run, "plan.requested") == []
 
 
+@world(plan_with_vectors)
 def test_its_credential_reaches_no_entry(site, planning):
     secret = "sk-embeddings-0123456789"
     given = {"name": "vectors", "base_url": AWAY, "secret": secret}

@@ -16,7 +16,8 @@ from tests.governance.conftest import erase, later
 from tests.patience import eventually
 from tests.rest.conftest import member
 from tests.training.made_trainings import make_training
-from tests.training.test_trainings import tasks
+from tests.training.test_trainings import TRAINING_PATIENCE_S, tasks
+from tests.worlds import world
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +42,9 @@ def fitted(user: User, settings: dict[str, int]) -> dict[str, Any]:
     assert answer.status_code == 202, answer.content
     one = f"{TRAININGS}{answer.json()['id']}/"
     ends = ("better", "not_better")
-    assert eventually(lambda: caller.get(one).json()["state"] in ends)
+    assert eventually(
+        lambda: caller.get(one).json()["state"] in ends, TRAINING_PATIENCE_S
+    )
     newest: dict[str, Any] = versions(user)[0]
     return newest
 
@@ -69,10 +72,16 @@ def explored_runs(user: User) -> list[str]:
     return [row["run_id"] for row in csv.DictReader(lines)]
 
 
-def test_g13_the_next_fit_is_without_what_was_erased(site: Site):
+def fit(site: Site) -> None:
+    """Fill a world: a planner is fitted on what was explored."""
     prepared(site.cast.team)
+    fitted(site.cast.alice, EXPLORED)
+
+
+@world(fit)
+def test_g13_the_next_fit_is_without_what_was_erased(site: Site):
     alice, user = member(site.cast.alice), site.cast.alice
-    before = fitted(user, EXPLORED)
+    (before,) = versions(user)
     assert before["fit"]["runs"] == logged_runs(user) == 24
     kept = explored_runs(user)[:8]
     for run_id in kept:  # a legal hold keeps these eight from being erased
@@ -88,10 +97,9 @@ def test_g13_the_next_fit_is_without_what_was_erased(site: Site):
     assert after["planner_digest"] != before["planner_digest"]
 
 
+@world(fit)
 def test_g13_nothing_is_fitted_on_what_is_all_erased(site: Site):
-    prepared(site.cast.team)
     alice = member(site.cast.alice)
-    fitted(site.cast.alice, EXPLORED)
     assert alice.patch("retention/", {"days": DAYS}).status_code == 200
     assert erase(later(DAYS + 1))
     answer = alice.post(TRAININGS, {"suite": "basics", "settings": AS_LOGGED})

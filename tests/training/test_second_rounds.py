@@ -36,8 +36,9 @@ from apps.training.services import (
 from tests.conftest import Site
 from tests.factories import ACTOR
 from tests.patience import eventually
-from tests.training.conducted import begun, ended, made, trains_here
+from tests.training.conducted import begun, ended, kept_weights, made, trains_here
 from tests.training.test_trainings import tasks
+from tests.worlds import world
 
 pytestmark = pytest.mark.slow
 
@@ -52,9 +53,14 @@ def folder(settings, tmp_path: Path) -> Path:
     return place
 
 
+def train_twice(site: Site) -> None:
+    """Fill a world: there are weights that have learned a second round."""
+    made(begun(site, **TWICE))
+
+
 @pytest.fixture
-def trained(site: Site) -> ConductorTraining:
-    return made(begun(site, **TWICE))
+def trained(site: Site, folder: Path, weights: Path) -> ConductorTraining:
+    return kept_weights(site, folder, weights)
 
 
 def noted(training: ConductorTraining, folder: Path) -> list[dict[str, Any]]:
@@ -78,6 +84,7 @@ def verifier_of(prompt: str) -> Any:
     return SuiteTask.model_validate(found).verifier
 
 
+@world(train_twice)
 def test_the_last_part_begins_with_the_weights_of_the_one_before(site, trained, folder):
     steps = {
         stage: [p["step"] for p in trained.curve if p["stage"] == stage]
@@ -96,6 +103,7 @@ def test_the_last_part_begins_with_the_weights_of_the_one_before(site, trained, 
     assert eventually(lambda: [p.name for p in place.iterdir()] == ["model"])
 
 
+@world(train_twice)
 def test_half_of_each_batch_shows_a_plan_that_ran_with_its_answer(trained, folder):
     found = noted(trained, folder)
     assert {row["id"] for row in found} == {1, 2}
@@ -111,6 +119,7 @@ def test_half_of_each_batch_shows_a_plan_that_ran_with_its_answer(trained, folde
     )
 
 
+@world(train_twice)
 def test_a_kept_answer_is_worth_what_it_is_and_first_plans_a_quarter(trained, folder):
     seen = set()
     for row in noted(trained, folder):
@@ -238,6 +247,7 @@ def _round_prompts(
     return [*RoundPrompts(training, _planner(training), snapshot, first).prompts()]
 
 
+@world(train_twice)
 def test_a_version_that_learned_it_is_measured_and_used_with_two_plans(site, trained):
     version = access_conductor_version(trained.team_id, 1)
     values = {"base_url": site.simulator_url, "served_name": "sim-conductor"}

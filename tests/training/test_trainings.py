@@ -26,10 +26,13 @@ from apps.training.services import (
 from tests.conftest import Site
 from tests.evaluation.samples import documents, entries_of, suite
 from tests.factories import ACTOR
-from tests.patience import eventually
+from tests.patience import PATIENCE_S, eventually
+from tests.worlds import world
 
 pytestmark = pytest.mark.slow
 
+TRAINING_PATIENCE_S = 4 * PATIENCE_S
+"""A training takes ten seconds on an idle machine."""
 SMALL = {
     "explore_runs": 48,
     "near_best_runs": 12,
@@ -70,15 +73,23 @@ def started(site: Site, **values: object) -> Training:
 
 def ended(training: Training) -> Training:
     rows = Training.objects.for_team(training.team_id).filter(pk=training.pk)
-    assert eventually(lambda: rows.filter(state=JobState.DONE).exists())
+    assert eventually(
+        lambda: rows.filter(state=JobState.DONE).exists(), TRAINING_PATIENCE_S
+    )
     return access_training(training.team_id, training.pk)
+
+
+def train(site: Site) -> None:
+    """Fill a world: the pool of the site is trained."""
+    ended(started(site))
 
 
 @pytest.fixture
 def trained(site: Site) -> Training:
-    return ended(started(site))
+    return Training.objects.for_team(site.cast.team.id).get()
 
 
+@world(train)
 def test_it_explores_fits_twice_measures_and_records_what_it_found(site, trained):
     assert trained.error == ""
     assert trained.outcome in ("better", "not_better")
@@ -114,6 +125,7 @@ def is_on_record(site: Site, trained: Training) -> None:
     assert end["outcome"] == trained.outcome
 
 
+@world(train)
 def test_a_version_that_did_not_pass_needs_a_reason(site, trained):
     pool = pool_of(site)
     version = planner_versions(pool)[1]  # the first fit was never measured
@@ -128,6 +140,7 @@ def test_a_version_that_did_not_pass_needs_a_reason(site, trained):
     assert entry["after"]["planner_version"] == 1
 
 
+@world(train)
 def test_its_tier_plans_with_it_and_the_run_says_why(site, trained):
     pool = pool_of(site)
     planner_use(pool=pool, number=2, tiers=["ultra"], actor=ACTOR, reason="Try.")
@@ -153,6 +166,7 @@ def test_its_tier_plans_with_it_and_the_run_says_why(site, trained):
     }
 
 
+@world(train)
 def test_going_back_takes_one_step(site, trained):
     pool = pool_of(site)
     planner_use(pool=pool, number=2, tiers=["ultra"], actor=ACTOR, reason="Try.")
@@ -181,7 +195,7 @@ def test_a_process_that_takes_over_pays_for_nothing_twice(site):
     for field in ("exploration_id", "near_best_id", "gate_id"):
         assert eventually(
             lambda: bool(rows.values_list(field, flat=True).get()),  # noqa: B023
-            patience_s=60,
+            TRAINING_PATIENCE_S,
         )
         rows.exclude(state=JobState.DONE).update(state=JobState.WAITING, claim_id=None)
     assert ended(training).outcome in ("better", "not_better")
