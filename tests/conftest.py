@@ -41,6 +41,7 @@ from tests.worlds import kept_databases as kept_databases
 pytest_plugins = ("tests.tiers", "tests.seeds")
 WORKERS = ("alpha", "beta", "gamma")
 FILLED = pytest.StashKey[object]()
+FillWorld = Callable[[Callable[["Site"], object]], tuple["Cast", object]]
 
 
 @pytest.fixture(autouse=True)
@@ -116,16 +117,15 @@ def cast(request: pytest.FixtureRequest, transactional_db: None) -> Cast:
     world = request.node.get_closest_marker("world")
     if world is None:
         return make_cast()
-    cast, request.node.stash[FILLED] = request.getfixturevalue("fill_world")(
-        world.args[0]
-    )
+    fill_world: FillWorld = request.getfixturevalue("fill_world")
+    cast, request.node.stash[FILLED] = fill_world(world.args[0])
     return cast
 
 
 @pytest.fixture
 def fill_world(
     kept_databases: KeptDatabases, simulator_url: str, site_server: LastingServer
-) -> Callable[[Callable[[Site], object]], tuple[Cast, object]]:
+) -> FillWorld:
     """Let a function fill the database, if it has not done so before."""
 
     def inner(fill: Callable[[Site], object]) -> tuple[Cast, object]:

@@ -5,11 +5,12 @@
 | fast | `make test` | all that are in neither of the others |
 | slow | `make test-slow` | browsers, processes of the site, whole trainings |
 | all | `make test-all` | both, and the exhaustive ones, with all their trials |
+| release | `make check-release` | that every word has its translation |
 
 A test is slow if it lies in one of `SLOW_FOLDERS` or has the marker `slow`. A test with
-the marker `exhaustive` runs in the last tier only. Paths on the command line are run
-whatever their tier. `tests/faults`, `tests/vllm` and `tests/learning_stage` have make
-targets of their own.
+the marker `exhaustive` runs in the tier `all` only, one with the marker `release` in
+the last one. Paths on the command line are run whatever their tier. `tests/faults`,
+`tests/vllm` and `tests/learning_stage` have make targets of their own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-FAST, SLOW, ALL = "fast", "slow", "all"
+FAST, SLOW, ALL, RELEASE = "fast", "slow", "all", "release"
 NAMED = "named"
 """The tier of paths on the command line: everything but what is exhaustive."""
 TESTS = Path(__file__).resolve().parent
@@ -47,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option `--tier`."""
     parser.addoption(
         "--tier",
-        choices=(FAST, SLOW, ALL),
+        choices=(FAST, SLOW, ALL, RELEASE),
         help="which tests to run; see tests/tiers.py",
     )
 
@@ -56,7 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Decide on the tier. Processes of `-n` get the decision of the first process."""
     has_paths = config.args_source is pytest.Config.ArgsSource.ARGS
-    if config.option.tier is None or (has_paths and config.option.tier != ALL):
+    if config.option.tier is None or (has_paths and config.option.tier in (FAST, SLOW)):
         config.option.tier = NAMED if has_paths else FAST
     _settings["is_exhaustive"] = config.option.tier == ALL
 
@@ -109,11 +110,9 @@ def _is_in_slow_folder(path: Path) -> bool:
 
 
 def _is_selected(item: pytest.Item, tier: str) -> bool:
-    is_slow = item.get_closest_marker("slow") is not None
-    is_exhaustive = item.get_closest_marker("exhaustive") is not None
-    return {
-        FAST: not is_slow and not is_exhaustive,
-        SLOW: is_slow and not is_exhaustive,
-        NAMED: not is_exhaustive,
-        ALL: True,
-    }[tier]
+    markers = {marker.name for marker in item.iter_markers()}
+    if "release" in markers or tier == RELEASE:
+        return "release" in markers and tier in (RELEASE, NAMED)
+    if "exhaustive" in markers:
+        return tier == ALL
+    return tier in (NAMED, ALL) or tier == (SLOW if "slow" in markers else FAST)

@@ -121,6 +121,7 @@ def test_the_list_shows_open_alerts_and_filters(cast, alert, alice):
     assert "/runs/?state=failed&amp;period=" in closed
 
 
+@pytest.mark.release
 def test_an_alert_is_told_in_the_language_of_its_reader(cast, alert, alice):
     change(cast, AlertKind.RUNS, channels=["bell", "mail"])
     for address in ("/alerts/", f"/alerts/{alert.id}/", "/alerts/bell/"):

@@ -24,6 +24,7 @@ async def choose_german(page):
     await expect(page.get_by_text("Ihre Sprache ist gespeichert.")).to_be_visible()
 
 
+@pytest.mark.release
 async def test_pages_turn_german_on_the_account_page(visit, site):
     page = (await visit(site.cast.alice)).page
     await choose_german(page)
@@ -35,12 +36,14 @@ async def test_pages_turn_german_on_the_account_page(visit, site):
     await expect(page.get_by_text("Läufe heute", exact=True)).to_be_visible()
 
 
+@pytest.mark.release
 async def test_choice_works_without_a_script(visit, site):
     page = (await visit(site.cast.alice, java_script_enabled=False)).page
     await choose_german(page)
     await expect(page.locator("html")).to_have_attribute("lang", "de")
 
 
+@pytest.mark.release
 async def test_menu_changes_the_language_of_the_page_it_is_on(visit, site):
     page = (await visit(site.cast.alice)).page
     await page.goto("/runs/?state=failed")
@@ -53,6 +56,7 @@ async def test_menu_changes_the_language_of_the_page_it_is_on(visit, site):
     await expect(page.get_by_role("heading", level=1)).to_have_text("Runs")
 
 
+@pytest.mark.release
 async def test_scripts_speak_german_with_the_right_forms(visit, site):
     page = (await visit(site.cast.alice, locale="de-DE")).page
     await page.goto("/home/")
@@ -88,6 +92,7 @@ MARCH = """async () => {
 }"""
 
 
+@pytest.mark.release
 async def test_month_of_a_local_time_is_german(visit, site):
     page = (await visit(site.cast.alice, locale="de-DE")).page
     await page.goto("/account/")

@@ -30,6 +30,7 @@ def body(client: Client, address: str) -> str:
     return client.get(address).content.decode()
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("address", PAGES)
 def test_pages_of_a_new_team_are_german(alice, address):
     page = body(alice, address)
@@ -52,6 +53,7 @@ def test_empty_pages_lead_on(alice, address, next_step):
     )
 
 
+@pytest.mark.release
 def test_causes_are_german_on_pages_and_stable_words_in_files(cast, alice):
     address = f"/evaluations/{made_up_evaluation(cast.team).id}/"
     page = body(alice, address)

@@ -96,6 +96,7 @@ def test_many_references_of_one_note_have_few_ways_back():
     assert html.count('role="doc-backlink"') == 10
 
 
+@pytest.mark.release
 def test_links_are_named_in_the_language_of_the_page():
     with translation.override("de"):
         html = render(TEXT, "a")

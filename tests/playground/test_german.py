@@ -20,6 +20,7 @@ def shown(browser, name, *args, **headers):
     return text_of(browser.get(address, headers=headers))
 
 
+@pytest.mark.release
 def test_page_of_a_run_is_german(bob, run):
     words = shown(bob, "run_detail", run.id, **GERMAN)
     assert '<main id="main" class' in words
@@ -34,6 +35,7 @@ def test_page_of_a_run_is_german(bob, run):
         assert part not in words
 
 
+@pytest.mark.release
 def test_live_parts_come_in_the_language_of_the_connection(bob, run):
     assert "Zeitachse" in shown(bob, "run_body", run.id, **GERMAN)
     assert "Timeline" in shown(bob, "run_body", run.id, **{"Accept-Language": "en"})
@@ -41,6 +43,7 @@ def test_live_parts_come_in_the_language_of_the_connection(bob, run):
     assert "Zeitachse" in shown(bob, "run_body", run.id, **{"Accept-Language": "en"})
 
 
+@pytest.mark.release
 def test_faults_of_calls_are_named_in_german(bob, team):
     run = record_run(team, rescued())
     english = shown(bob, "run_detail", run.id, **{"Accept-Language": "en"})
@@ -49,12 +52,14 @@ def test_faults_of_calls_are_named_in_german(bob, team):
     assert "Attempt" not in german
 
 
+@pytest.mark.release
 def test_what_a_step_was_sent_is_shown_with_german_words(bob, team):
     run = record_run(team, finished())
     words = shown(bob, "step_context", run.id, 0, 0, **GERMAN)
     assert "Schritt 1, " in words and "bevor das erste Byte" in words
 
 
+@pytest.mark.release
 def test_composer_is_german(bob):
     words = shown(bob, "index", **GERMAN)
     for part in ("Ausführen", "Einstellungen", "Stufe"):
@@ -62,6 +67,7 @@ def test_composer_is_german(bob):
     assert '<main id="main" class="page stage"' in words
 
 
+@pytest.mark.release
 def test_form_that_is_refused_says_why_in_german(bob):
     address = reverse("playground:run_create")
     headers = {**GERMAN, "Accept": "application/json"}
@@ -70,6 +76,7 @@ def test_form_that_is_refused_says_why_in_german(bob):
     assert answer.json()["error"]["message"] == "Schreiben Sie einen Prompt."
 
 
+@pytest.mark.release
 @pytest.mark.parametrize(
     ("recorded", "german"),
     [
@@ -85,6 +92,7 @@ def test_extents_of_files_are_translated_for_display(recorded, german):
         assert extent_words(recorded) == german
 
 
+@pytest.mark.release
 @pytest.mark.parametrize(
     ("recorded", "german"),
     [

@@ -64,6 +64,7 @@ def test_a_link_is_made_from_the_page_of_a_run_and_shown_once(browser, run_id):
     assert address not in listed
 
 
+@pytest.mark.release
 def test_states_of_links_are_in_the_language_of_the_page(browser, run_id):
     here = f"/runs/{run_id}/share/"
     browser.post(here, FORM)

@@ -74,6 +74,7 @@ def test_the_page_is_shown_though_the_ledger_takes_no_entry(bob, run_id, cast, c
     assert "is not recorded" in caplog.text
 
 
+@pytest.mark.release
 def test_the_page_is_in_the_language_of_its_visitor(bob, run_id):
     link = shared(bob, run_id, has_plan=True)
     english, german = (

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from django.utils.translation import templatize
+from django.utils import translation
+from django.utils.translation import gettext, templatize
 
 ROOT = Path(__file__).parents[2]
 CONTEXT = "\x04"
@@ -100,3 +101,9 @@ def _marked(function: str, arguments: list[ast.expr]) -> Iterator[str]:
 
 def _name(function: ast.expr) -> str:
     return function.id if isinstance(function, ast.Name) else ""
+
+
+def in_german(english: str) -> str:
+    """Return the German words for English ones: the same where there are none."""
+    with translation.override("de"):
+        return gettext(english)

@@ -25,19 +25,31 @@ def folder(code):
     return ROOT / "locale" / code / "LC_MESSAGES"
 
 
+def no_words(words, fault):
+    """Fail with all words that have a fault, if there are some."""
+    lines = "".join(f"\n  {word!r}" for word in sorted(words))
+    assert not words, f"{len(words)} words {fault}:{lines}"
+
+
 def messages(code):
     return messages_of(folder(code) / "django.po")
 
 
+@pytest.mark.release
 def test_every_marked_word_is_translated(code):
     known = [each.key for each in messages(code)]
-    assert (set(known) ^ marked_words(), len(known)) == (set(), len(set(known)))
+    no_words(marked_words() - set(known), "have no translation")
+    no_words(set(known) - marked_words(), "are translated and marked nowhere")
+    assert len(known) == len(set(known))
 
 
+@pytest.mark.release
 def test_no_translation_is_empty_or_a_guess(code):
     found = messages(code)
-    assert [m.english for m in found if not all(m.translations)] == []
-    assert [m.english for m in found if "fuzzy" in m.flags] == []
+    empty = {m.key for m in found if not all(m.translations)}
+    no_words(empty, "have no translation")
+    guesses = {m.key for m in found if "fuzzy" in m.flags}
+    no_words(guesses, "have a translation that was guessed")
 
 
 def test_translations_have_the_same_values_and_elements(code):
@@ -47,6 +59,7 @@ def test_translations_have_the_same_values_and_elements(code):
             assert Counter(PLACEHOLDER.findall(text)) in wanted, message.english
 
 
+@pytest.mark.release
 def test_compiled_catalogue_is_up_to_date(code):
     with (folder(code) / "django.mo").open("rb") as file:
         compiled = gettext.GNUTranslations(file)
@@ -77,6 +90,7 @@ def test_scripts_say_listed_words_only(code):
     } == said
 
 
+@pytest.mark.release
 def test_scripts_get_forms_for_one_and_many(code):
     with translation.override(code):
         forms = script_words()["{count} new run"]

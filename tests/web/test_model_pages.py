@@ -40,6 +40,7 @@ def pool(cast):
     return PoolFactory.create(team=cast.team, name="house", conductor=conductor)
 
 
+@pytest.mark.release
 @pytest.mark.parametrize(("address", "said"), (FIXED | OF_A_POOL).items())
 def test_pages_about_models_are_german(german, pool, address, said):
     ids = {
@@ -52,6 +53,7 @@ def test_pages_about_models_are_german(german, pool, address, said):
     assert '<main id="main" class' in page
 
 
+@pytest.mark.release
 def test_faults_of_a_form_are_german_and_refusals_say_that_they_are_not(german, pool):
     page = words(text_of(german.post("/workers/new/", {"credential_id": "new"})))
     assert "Nichts wurde gespeichert." in page
@@ -61,6 +63,7 @@ def test_faults_of_a_form_are_german_and_refusals_say_that_they_are_not(german, 
     assert '<span lang="en">Must be an http or https URL with a host.</span>' in listed
 
 
+@pytest.mark.release
 def test_changes_of_a_pool_are_told_in_german(german, pool):
     german.post(f"/pools/{pool.id}/", pool_input(pool, retries_refusals="on"))
     page = words(text_of(german.get(f"/pools/{pool.id}/history/")))
@@ -68,6 +71,7 @@ def test_changes_of_a_pool_are_told_in_german(german, pool):
     assert "ja" in page
 
 
+@pytest.mark.release
 def test_notice_of_a_pool_is_german_on_pages_and_english_for_programs(german, cast):
     pool = PoolFactory.create(team=cast.team, name="bare", conductor=None)
     pool.tiers.update(planner="single_worker")

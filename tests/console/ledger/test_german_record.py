@@ -42,6 +42,7 @@ def canonical(cast: Cast, seq: int) -> bytes:
     return bytes(Entry.objects.for_team(cast.team.id).get(seq=seq).canonical)
 
 
+@pytest.mark.release
 def test_ledger_is_german_and_its_facts_are_as_recorded(alice, cast):
     seq = denied(cast)
     page = german(alice, "/ledger/")
@@ -86,6 +87,7 @@ def test_export_that_is_asked_for_in_german_is_english(alice, cast, form):
         assert word not in text
 
 
+@pytest.mark.release
 def test_policy_is_german_also_for_those_who_only_read_it(alice, vera):
     assert "Regel hinzufügen" in german(alice, "/policy/")
     page = german(vera, "/policy/")
@@ -93,6 +95,7 @@ def test_policy_is_german_also_for_those_who_only_read_it(alice, vera):
     assert "change the policy" not in page
 
 
+@pytest.mark.release
 def test_review_says_in_german_why_it_is_not_yours(alice, rita, cast):
     item = ReviewItem.objects.for_team(cast.team.id).get(id=make_review(cast))
     own = german(alice, f"/review/{item.id}/")
