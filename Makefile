@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet --require-hashes
 
-.PHONY: messages demo test test-slow test-all test-services test-js test-clients check check-release format lock bench clean-demo
+.PHONY: messages demo test test-slow test-all test-services test-js test-clients check check-release recorded format lock bench clean-demo
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make test-clients  the Python clients with environments of their own (CLIENTS=aider installs one)"
 	@echo "make test-open-webui  Open WebUI itself, with the site behind it (installs it: 2 GB)"
 	@echo "make check   format, lint, types, import contracts, migrations"
+	@echo "make recorded  note the numbers of queries, after reading why they changed"
 	@echo "make check-release  what a release needs beyond that: every translation"
 	@echo "make messages  update the catalogues of translations (needs gettext)"
 	@echo "make bench   measure, and write bench/RESULTS.md"
@@ -140,6 +141,9 @@ check-rest: $(VENV)/.installed-dev
 	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml apps conductor_site
 	$(BIN)/python manage.py check
 	$(BIN)/python manage.py makemigrations --check --dry-run
+
+recorded: $(VENV)/.installed-dev ## note the numbers of queries and pages that tests compare
+	$(PYTEST) --record -n 0
 
 check-release: $(VENV)/.installed-dev ## what a release needs beyond that: translations
 	@sh deploy/need_chromium.sh

@@ -38,7 +38,7 @@ from tests.serving import LastingServer, lasting_server, serving
 from tests.worlds import KeptDatabases
 from tests.worlds import kept_databases as kept_databases
 
-pytest_plugins = ("tests.tiers", "tests.seeds")
+pytest_plugins = ("tests.tiers", "tests.seeds", "tests.recorded")
 WORKERS = ("alpha", "beta", "gamma")
 FILLED = pytest.StashKey[object]()
 FillWorld = Callable[[Callable[["Site"], object]], tuple["Cast", object]]

@@ -96,11 +96,11 @@ def test_the_bell_is_in_the_header_of_documentation_too(alert, alice):
     assert bell(alice, "/docs/") == "1 open alert"
 
 
-def test_a_bell_costs_two_queries(cast, alice, django_assert_max_num_queries):
+def test_a_bell_costs_two_queries(cast, alice, recorded_queries):
     fail(cast)
     look(cast)
     alice.get("/alerts/bell/")
-    with django_assert_max_num_queries(6):  # session, user, teams, membership
+    with recorded_queries():  # session, user, teams, membership
         alice.get("/alerts/bell/")
 
 

@@ -49,15 +49,13 @@ def test_keeping_runs_counts_towards_the_rates_of_a_key(cast, runs):
     assert codes == [201, 429]
 
 
-def test_page_of_a_run_links_to_its_newest_comparisons(
-    cast, runs, django_assert_max_num_queries
-):
+def test_page_of_a_run_links_to_its_newest_comparisons(cast, runs, recorded_queries):
     for _ in range(LISTED_OF_RUN + 1):
         other = record_run(cast.team, stories.finished())
         newest = comparison_create(
             team_id=cast.team.id, actor=ACTOR, kept=[runs[0], other]
         )
-    with django_assert_max_num_queries(2):
+    with recorded_queries():
         found = comparisons_of_run(cast.team.id, runs[0].id)
         assert all(each.answers.all() for each in found)
     assert len(found) == LISTED_OF_RUN

@@ -87,10 +87,10 @@ def test_candidate_has_the_name_that_it_was_compared_by_last(cast, recorded):
 
 
 def test_results_take_as_many_queries_for_many_comparisons(
-    cast, recorded, django_assert_max_num_queries
+    cast, recorded, recorded_queries
 ):
     for _ in range(3):
         vote(cast.alice, recorded())
-    with django_assert_max_num_queries(4):
+    with recorded_queries():
         rows = candidate_votes(cast.team.id, ACTOR)
     assert {each.model: each.votes for each in rows} == dict.fromkeys(MODELS, 3)

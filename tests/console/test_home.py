@@ -20,6 +20,7 @@ from tests.console.test_pool_planning import with_last_test
 from tests.factories import ACTOR, WorkerFactory
 from tests.governance.test_fail_closed import UNREADABLE
 from tests.insights.runs import answered
+from tests.recorded import RecordedQueries
 from tests.rest.things import make_review, make_run
 
 NEED = re.compile(
@@ -149,10 +150,10 @@ def test_other_teams_count_for_nothing(cast: Any, mallory: Client):
 
 
 def test_number_of_queries_does_not_grow(
-    cast: Any, alice: Client, django_assert_max_num_queries: Any
+    cast: Any, alice: Client, recorded_queries: RecordedQueries
 ):
     for _ in range(5):
         answered(cast, timezone.now())
         WorkerFactory.create(team=cast.team)
-    with django_assert_max_num_queries(60):
+    with recorded_queries():
         alice.get("/home/")

@@ -36,6 +36,11 @@ def test_every_page_of_the_navigation_opens_and_is_marked(request: Any, who: str
             assert CURRENT.findall(side_of(browser, address)) == [address]
 
 
+@pytest.mark.parametrize("who", ["alice", "bob", "vera"])
+def test_pages_of_the_navigation_are_on_record(request: Any, who: str, recorded_value):
+    recorded_value(LINKS.findall(side_of(request.getfixturevalue(who), "/keys/")))
+
+
 def test_members_are_led_to_nothing_they_may_not_open(bob: Client):
     side = side_of(bob, "/keys/")
     assert "/runs/" in side

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from tests.factories import WorkerFactory
+from tests.recorded import RecordedQueries
 from tests.rest.things import make_run
 
 
@@ -79,9 +80,9 @@ def test_odd_queries_are_answered(alice: Client, query: str):
 
 
 def test_number_of_queries_is_bounded(
-    cast: Any, alice: Client, django_assert_max_num_queries: Any
+    cast: Any, alice: Client, recorded_queries: RecordedQueries
 ):
     for _ in range(3):
         make_run(cast, title="same words")
-    with django_assert_max_num_queries(20):
+    with recorded_queries():
         found(alice, "same words")

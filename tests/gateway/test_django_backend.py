@@ -15,6 +15,7 @@ from apps.gateway.django_backend import DjangoBackend
 from apps.pools.models import Worker
 from apps.runs.errors import IdempotencyConflict
 from tests.factories import PoolFactory, PriceFactory, TeamFactory, issue_key
+from tests.recorded import RecordedQueries
 
 # The bridge closes connections, which would end the transaction of a usual test.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -168,9 +169,9 @@ def test_a_tier_is_told_by_the_workers_that_the_key_may_use(team: Team) -> None:
 
 
 def test_more_workers_need_no_more_queries(
-    team: Team, django_assert_max_num_queries: Any
+    team: Team, recorded_queries: RecordedQueries
 ) -> None:
     PoolFactory(team=team, workers=tuple(f"w{n}" for n in range(20)))
     holder = authenticate(issue_key(team).secret)
-    with django_assert_max_num_queries(5):
+    with recorded_queries():
         assert len(models(holder)) == 24

@@ -242,12 +242,12 @@ def test_what_is_kept_is_not_summed_again(cast):
     assert before["worker"][0].label == "alpha"
 
 
-def test_days_are_kept_from_the_first_run_on(cast, django_assert_max_num_queries):
+def test_days_are_kept_from_the_first_run_on(cast, recorded_queries):
     now = timezone.now()
     ran(cast, now - 5 * DAY)
     usage_keep(cast.team.id)
     assert len(kept_days(cast)) in {5, 4}  # the first hour of a day keeps one less
-    with django_assert_max_num_queries(6):
+    with recorded_queries():
         report(cast, now - 90 * DAY, now)
 
 

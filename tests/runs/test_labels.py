@@ -17,6 +17,7 @@ from apps.runs.records.run_params import order_of
 from apps.runs.selectors import labels_of, run_events
 from apps.runs.services import run_texts_erase
 from tests.conftest import Cast, Site
+from tests.recorded import RecordedQueries
 from tests.rest.conftest import member
 from tests.rest.things import make_run
 
@@ -207,11 +208,11 @@ def test_viewer_sets_no_tags(cast: Cast, labelled: Run) -> None:
 
 
 def test_list_reads_the_labels_of_all_runs_at_once(
-    cast: Cast, labelled: Run, django_assert_max_num_queries: Any
+    cast: Cast, labelled: Run, recorded_queries: RecordedQueries
 ) -> None:
     for _ in range(10):
         make_run(cast)
     vera = member(cast.vera)
     vera.get("runs/")
-    with django_assert_max_num_queries(7):
+    with recorded_queries():
         vera.get("runs/")

@@ -117,11 +117,11 @@ def test_planning_with_a_price_is_of_known_cost(cast):
 
 
 @pytest.mark.parametrize("group", ["day", "worker", "member", "key"])
-def test_other_times_and_teams_are_left_out(cast, group, django_assert_max_num_queries):
+def test_other_times_and_teams_are_left_out(cast, group, recorded_queries):
     ran(cast, WHOLE[1])
     ran(cast, WHOLE[0] - timedelta(seconds=1))
     ran(cast, team=TeamFactory.create())
-    with django_assert_max_num_queries(4):
+    with recorded_queries():
         assert usage_by(cast.team.id, group, *WHOLE) == []
 
 

@@ -194,11 +194,11 @@ def test_several_links_are_revoked_at_once_after_asking(owner, bob, run_id):
 
 
 def test_the_list_takes_no_more_queries_when_it_is_longer(
-    owner, bob, run_id, django_assert_max_num_queries
+    owner, bob, run_id, recorded_queries
 ):
     for number in range(12):
         shared(bob, run_id, note=f"note {number}")
-    with django_assert_max_num_queries(24):
+    with recorded_queries():
         assert "note 11" in text_of(owner.get(LIST))
 
 

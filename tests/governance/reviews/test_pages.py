@@ -18,6 +18,7 @@ from apps.runs.models import Run
 from tests.conftest import Cast, Site
 from tests.governance.conftest import Ask, erase, later
 from tests.governance.reviews.conftest import RUBRIC, principal, queued, rules
+from tests.recorded import RecordedQueries
 from tests.rest.conftest import member
 from tests.rest.things import make_review, make_run
 
@@ -192,13 +193,13 @@ def test_strangers_see_no_review(cast: Cast) -> None:
 
 
 def test_the_list_asks_the_database_as_often_for_many(
-    cast: Cast, rita: User, django_assert_max_num_queries: Any
+    cast: Cast, rita: User, recorded_queries: RecordedQueries
 ) -> None:
     client = browser(rita)
     for _ in range(5):
         make_review(cast)
     client.get("/review/")
-    with django_assert_max_num_queries(16):
+    with recorded_queries():
         client.get("/review/")
 
 
