@@ -19,7 +19,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -35,13 +34,13 @@ import psycopg
 import redis as redis_client
 from psycopg import sql
 
+from tests.patience import eventually
 from tests.processes.ports import HOST, ReservedPort
 
 START_S = 60
 """Longest wait until a server answers; recovery after a kill included."""
 STOP_S = 30
 """Longest wait until a server that was asked to stop is gone."""
-POLL_S = 0.02
 NOBODY = 65534
 """PostgreSQL refuses to run as root, so for root it runs as this user."""
 
@@ -105,12 +104,14 @@ class Service(ABC):
                 start_new_session=True,
                 **self._identity,
             )
-        deadline = time.monotonic() + START_S
-        while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                self.kill()
-                raise ServiceError(f"{self!r} did not start:\n{self._log_end()}")
-            time.sleep(POLL_S)
+        process = self._process
+
+        def has_started_or_ended() -> bool:
+            return process.poll() is not None or self._answers()
+
+        if not eventually(has_started_or_ended, START_S) or process.poll() is not None:
+            self.kill()
+            raise ServiceError(f"{self!r} did not start:\n{self._log_end()}")
 
     def stop(self) -> None:
         """End the server in order: its clients are disconnected, its data written."""

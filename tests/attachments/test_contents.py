@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 from io import BytesIO
 
 import pytest
 from pypdf import PdfReader, PdfWriter
 
 from apps.attachments.contents import content_read
-from apps.attachments.reading.bounds import MAX_CHARACTERS, WALL_S, DocumentUnreadable
+from apps.attachments.reading.bounds import MAX_CHARACTERS, DocumentUnreadable
 from tests.attachments.made_files import (
     GIF,
     JPEG,
@@ -24,7 +23,6 @@ from tests.attachments.made_files import (
     xlsx,
 )
 
-MOST_S = WALL_S + 5
 """A document is read or refused within that."""
 
 
@@ -163,10 +161,8 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_read_is_refused_with_its_reason(name):
     make, reason = REFUSED[name]
-    began = time.monotonic()
     with pytest.raises(DocumentUnreadable, match=reason):
         content_read(make())
-    assert time.monotonic() - began < MOST_S
 
 
 def test_an_archive_that_lies_about_its_size_is_refused():
@@ -196,8 +192,6 @@ def test_an_archive_that_lies_about_its_size_is_refused():
     ids=["pages", "paragraphs", "rows", "lines"],
 )
 def test_what_is_too_long_is_cut_and_says_so(make, reason):
-    began = time.monotonic()
     found = content_read(make())
-    assert time.monotonic() - began < MOST_S
     assert len(found.text) <= MAX_CHARACTERS
     assert re.search(reason, found.cut), found.cut

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 import uuid
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -62,16 +61,29 @@ def test_what_is_sent_is_what_a_worker_knows() -> None:
 # --- who leaves a run ----------------------------------------------------------------
 
 
-def test_a_dead_broker_keeps_nobody_waiting(settings) -> None:
-    settings.TASK_APP = f"{__name__}.unreachable"
-    started_at = time.monotonic()
+class _SilentApp:
+    """Sends to a broker that answers only when it is told to."""
+
+    def __init__(self) -> None:
+        self.may_answer = threading.Event()
+        self.sent = 0
+
+    def send_task(self, *_: object, **__: object) -> None:
+        assert self.may_answer.wait(PATIENCE_S)
+        self.sent += 1
+
+
+silent_app = _SilentApp()
+
+
+def test_a_silent_broker_keeps_nobody_waiting(settings) -> None:
+    settings.TASK_APP = f"{__name__}.silent_app"
     for _ in range(100):
         tasks.notify_of_run(RUN_ID)
-    assert time.monotonic() - started_at < 1
-
-
-unreachable = Celery("test", fixups=[], set_as_current=False)
-unreachable.config_from_object(configuration("redis://127.0.0.1:1/0"))
+    assert silent_app.sent == 0
+    silent_app.may_answer.set()
+    tasks._waker().settle()
+    assert silent_app.sent == 100
 
 
 class _Broker:

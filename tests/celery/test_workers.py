@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 
 from tests.celery.conftest import SLOW, Crew, stop, wait_for
 from tests.patience import PATIENCE_S
@@ -43,9 +42,7 @@ def test_without_a_broker_runs_are_taken_and_executed(crew: Crew) -> None:
     with crew.worker():
         crew.broker.kill()
         try:
-            asked_at = time.monotonic()
             response_id, _ = crew.ask(planned([0]))
-            assert time.monotonic() - asked_at < 1
             assert crew.ending(response_id)["type"] == ENDED
         finally:
             crew.broker.start()

@@ -163,13 +163,13 @@ def test_a_plan_survives_the_json_form(plan, reasoning):
 
 def read_or_reject(parse, text):
     """Return the plan if there is one; check that it is sound and took no time."""
-    started = time.perf_counter()
+    started = time.thread_time()
     try:
         plan = parse(text, WORKERS)
     except PlanRejected as exc:
         assert len(exc.message) < 300
         plan = None
-    assert time.perf_counter() - started < 2
+    assert time.thread_time() - started < 2
     if plan is not None:
         validate(plan, workers=WORKERS, max_steps=64)
         json.dumps(plan.steps[-1].subtask, ensure_ascii=False).encode()

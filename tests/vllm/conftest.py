@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ from apps.pools.models import Conductor, ConductorMode
 from apps.pools.services import conductor_update, credential_create, worker_create
 from apps.runs.models import Run
 from apps.runs.records.history import run_events
+from tests import patience
 from tests.conftest import Site
 from tests.factories import ACTOR
 from tests.vllm.server import KEY, PATIENCE_S, VllmServer
@@ -123,14 +122,8 @@ def only(events: Sequence[ev.Event], kind: type[EventT]) -> list[EventT]:
 
 
 def eventually(is_so: Callable[[], bool]) -> bool:
-    """Wait until something is so; say whether it ever was."""
-    pause = threading.Event()
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not is_so():
-        if time.monotonic() > give_up_at:
-            return False
-        pause.wait(0.05)
-    return True
+    """Look until something is so, with the patience that a model on a CPU needs."""
+    return patience.eventually(is_so, PATIENCE_S)
 
 
 @pytest.fixture

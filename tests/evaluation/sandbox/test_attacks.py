@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -31,13 +30,15 @@ from tests.evaluation.sandbox.attacks import (
     WITHIN_TESTS,
     Attack,
 )
+from tests.patience import PATIENCE_S, eventually
 
-pytestmark = pytest.mark.skipif(
-    sandbox_problem() is not None, reason=f"no sandboxes here: {sandbox_problem()}"
-)
+pytestmark = [
+    pytest.mark.timeout(PATIENCE_S),  # an attack that does not end succeeds
+    pytest.mark.skipif(
+        sandbox_problem() is not None, reason=f"no sandboxes here: {sandbox_problem()}"
+    ),
+]
 PR_SET_CHILD_SUBREAPER = 36
-MOST_S = 15.0
-"""Within this an attack has ended, on a busy machine too."""
 CHECK = "def check(candidate):\n    assert candidate(4) == 8\n"
 CLASSES = (
     "import unittest\n\n\nclass TestCases(unittest.TestCase):\n"
@@ -94,9 +95,7 @@ def require_failure(verifier: UnitTestsVerifier, code: str, causes: str) -> None
     """Grade an answer that must not be right, and of which nothing must stay."""
     before, mounted = children(), mounts()
     descriptors = len(os.listdir("/proc/self/fd"))
-    begun = time.monotonic()
     grade = verifier.grade(f"```python\n{code}\n```")
-    assert time.monotonic() - begun < MOST_S
     assert not grade.is_right
     assert any(grade.why.startswith(cause) for cause in causes.split("|")), grade.why
     assert children() <= before
@@ -186,7 +185,4 @@ def reap(before: set[str]) -> None:
 
 
 def wait(is_done) -> None:
-    deadline = time.monotonic() + MOST_S
-    while not is_done():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    assert eventually(is_done)
