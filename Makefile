@@ -45,7 +45,7 @@ demo: $(VENV)/.installed
 # the tests start would compile the whole product again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# With paths in ARGS one process is ready sooner than several.
+# Paths in ARGS are run whatever their tier, and one process is ready sooner than several.
 TEST_PROCESSES ?= $(if $(filter tests/%,$(ARGS)),0,logical)
 PYTEST = $(BIN)/python -m pytest $(if $(SEED),--randomly-seed=$(SEED))
 
@@ -67,7 +67,8 @@ test-all: $(VENV)/.installed-dev ## everything, with every trial; takes more tha
 
 test-services: $(VENV)/.installed-dev ## the fast and the slow tier on PostgreSQL and Redis
 	@sh deploy/need_chromium.sh
-	$(PYTEST) -n 2 -p tests.on_services $(or $(ARGS),tests)
+	$(PYTEST) --tier=fast -n 2 -p tests.on_services --dist worksteal $(ARGS)
+	$(if $(filter tests/%,$(ARGS)),,$(PYTEST) --tier=slow -n 2 -p tests.on_services --dist loadgroup $(ARGS))
 
 CONFORMANCE := tests/gateway/conformance
 CLIENTS ?= $(basename $(notdir $(wildcard $(CONFORMANCE)/clients/*.txt)))

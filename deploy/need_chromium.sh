@@ -13,5 +13,5 @@ if command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
     done
 fi
 echo "The browser tests need Chromium, and it is not installed." >&2
-echo "Install it (Debian, Ubuntu: apt-get install chromium) and run make test again." >&2
+echo "Install it (Debian, Ubuntu: apt-get install chromium) and run make test-slow again." >&2
 exit 1
