@@ -8,7 +8,7 @@ A test names the function that fills it, which gets the site:
     def test_something(site: Site) -> None: ...
 
 The test begins with a database in which the function has just ended and the site was
-closed; the site opens on it again. `kept_database` is for functions without a site.
+closed; the site opens on it again. `kept_databases` is for functions without a site.
 """
 
 from __future__ import annotations
