@@ -46,23 +46,20 @@ demo: $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 # Paths in ARGS are run whatever their tier, and one process is ready sooner than several.
-TEST_PROCESSES ?= $(if $(filter tests/%,$(ARGS)),0,logical)
+TEST_PROCESSES ?= $(if $(filter tests/%,$(ARGS)),0,auto)
 PYTEST = $(BIN)/python -m pytest $(if $(SEED),--randomly-seed=$(SEED))
 
 test: $(VENV)/.installed-dev ## the fast tier; ARGS=tests/core/test_money.py for one file
 	$(PYTEST) --tier=fast -n $(TEST_PROCESSES) --dist worksteal $(ARGS)
 	@echo "Not run: make test-slow (browsers, processes, whole trainings), make test-all (every trial, faults, vLLM)."
 
-# Much of the time of these is waiting, so there are more processes than cores.
-SLOW_PROCESSES ?= $(if $(filter tests/%,$(ARGS)),0,4)
-
 test-slow: $(VENV)/.installed-dev ## browsers, processes of the site, whole trainings
 	@sh deploy/need_chromium.sh
-	$(PYTEST) --tier=slow -n $(SLOW_PROCESSES) --dist loadgroup $(ARGS)
+	$(PYTEST) --tier=slow -n $(TEST_PROCESSES) --dist loadgroup $(ARGS)
 
 test-all: $(VENV)/.installed-dev ## everything, with every trial; takes more than an hour
 	@sh deploy/need_chromium.sh
-	$(PYTEST) --tier=all -n $(SLOW_PROCESSES) --dist loadgroup $(ARGS)
+	$(PYTEST) --tier=all -n $(TEST_PROCESSES) --dist loadgroup $(ARGS)
 	$(MAKE) test-faults test-vllm test-learning
 
 test-services: $(VENV)/.installed-dev ## the fast and the slow tier on PostgreSQL and Redis

@@ -27,7 +27,7 @@ from apps.simulator.app import create_app
 from tests.browser.guard import Guard
 from tests.browser.holding import HeldModels
 from tests.conftest import add_worker
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, WORK_PATIENCE_S
 from tests.serving import serving
 
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -47,6 +47,7 @@ NOWHERE: ProxySettings = {
 }
 """Where all requests go that would leave this machine: nobody is there."""
 PATIENCE_MS = PATIENCE_S * 1000
+WORK_PATIENCE_MS = WORK_PATIENCE_S * 1000
 WIDE = (1440, 900)
 
 

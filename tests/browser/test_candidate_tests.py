@@ -17,6 +17,7 @@ from apps.evaluation.production.counting import outcomes_count
 from apps.governance.services import feedback_give
 from apps.playground.demo import EMAIL, DemoAccess, demo_prepare
 from apps.runs.models import Run
+from tests.browser.conftest import WORK_PATIENCE_MS
 from tests.browser.screens import PHONE, fits
 from tests.evaluation.samples import make_ab_test, make_shadow_test
 from tests.factories import ACTOR
@@ -61,7 +62,7 @@ async def test_a_shadow_test_of_the_demo_begins_and_shows_results(
     await fits(page)
     await page.get_by_role("button", name="Start").click()
     state = page.locator(".evaluation__state .badge")
-    await expect(state).to_have_text("Completed")  # by itself
+    await expect(state).to_have_text("Completed", timeout=WORK_PATIENCE_MS)
     await expect(page.get_by_role("heading", name="Side by side")).to_be_visible()
     await expect(page.get_by_role("link", name="Original")).to_be_visible()
     await fits(page)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import expect
 
+from tests.browser.conftest import WORK_PATIENCE_MS
 from tests.browser.screens import PHONE, fits
 from tests.evaluation.samples import documents, lines
 
@@ -27,7 +28,7 @@ async def test_from_a_file_of_tasks_to_a_run_behind_a_figure(visit, site, tmp_pa
     await expect(page.get_by_text("Nothing has begun yet.")).to_be_visible()
     await page.get_by_role("button", name="Start").click()
     ended = page.locator(".evaluation__state .badge")
-    await expect(ended).to_have_text("Completed")  # by itself
+    await expect(ended).to_have_text("Completed", timeout=WORK_PATIENCE_MS)
     await expect(page.locator(".plot__point")).to_have_count(5)
     await fits(page)
     await page.locator(".heat td a").first.click()

@@ -6,6 +6,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.browser import runs
+from tests.browser.conftest import WORK_PATIENCE_MS
 from tests.browser.screens import PHONE, fits
 from tests.browser.test_candidate_tests import prepare
 
@@ -39,9 +40,11 @@ async def watched(page: Page) -> None:
     """See each stage begin by itself, to the end."""
     for stage in ("Exploring", "Measuring"):
         progress = page.get_by_role("progressbar", name=stage, exact=True)
-        await expect(progress).to_be_visible()
+        await expect(progress).to_be_visible(timeout=WORK_PATIENCE_MS)
     training = page.locator("#training")
-    await expect(training).to_have_attribute("data-state", "idle")
+    await expect(training).to_have_attribute(
+        "data-state", "idle", timeout=WORK_PATIENCE_MS
+    )
 
 
 async def compared(page: Page) -> None:

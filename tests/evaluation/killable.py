@@ -17,12 +17,10 @@ from typing import NamedTuple
 import httpx
 
 from apps.simulator.app import create_app
-from tests.patience import PATIENCE_S, eventually
+from tests.patience import PATIENCE_S, WORK_PATIENCE_S, eventually
 from tests.serving import serving
 
 ROOT = Path(__file__).parents[2]
-EVALUATION_PATIENCE_S = 4 * PATIENCE_S
-"""A whole evaluation, in a process that begins cold, beside other processes."""
 
 
 def wait(is_so: Callable[[], bool]) -> None:
@@ -112,6 +110,6 @@ def kill(process: subprocess.Popen[str]) -> str:
 
 def finished(process: subprocess.Popen[str]) -> str:
     """Return what an evaluation prints that ends by itself."""
-    out, said = process.communicate(timeout=EVALUATION_PATIENCE_S)
+    out, said = process.communicate(timeout=WORK_PATIENCE_S)
     assert process.returncode == 0, said
     return out

@@ -33,7 +33,7 @@ from apps.simulator.briefing import BriefingRole
 from tests.conftest import Site
 from tests.evaluation.samples import pool_of_file
 from tests.factories import ACTOR
-from tests.patience import PATIENCE_S, eventually
+from tests.patience import WORK_PATIENCE_S, eventually
 from tests.simulator.benchmark.served import Z
 
 pytestmark = [pytest.mark.slow, pytest.mark.spread]
@@ -75,7 +75,9 @@ def evaluated(site: Site, version, pool: str, systems, **values) -> Evaluation:
         actor=principal.actor,
     )
     rows = evaluation_list(version.team_id).filter(id=started.id)
-    assert eventually(lambda: rows.filter(state=JobState.DONE).exists(), 3 * PATIENCE_S)
+    assert eventually(
+        lambda: rows.filter(state=JobState.DONE).exists(), WORK_PATIENCE_S
+    )
     assert rows.get().outcome == "completed"
     return rows.get()
 

@@ -17,9 +17,9 @@ from apps.training.services import conductor_training_start
 from tests.conftest import Site
 from tests.evaluation.samples import suite
 from tests.factories import ACTOR
-from tests.patience import eventually
+from tests.patience import WORK_PATIENCE_S, eventually
 from tests.planners.light.builders import CHECK, model, run, step
-from tests.training.test_trainings import TRAINING_PATIENCE_S, pool_of, tasks
+from tests.training.test_trainings import pool_of, tasks
 
 SMALL = {
     "base_model": "tiny",
@@ -78,7 +78,7 @@ def begun(site: Site, **values: object) -> ConductorTraining:
 def reached(
     training: ConductorTraining,
     is_so: Callable[[ConductorTraining], bool],
-    patience_s: float = TRAINING_PATIENCE_S,
+    patience_s: float = WORK_PATIENCE_S,
 ) -> ConductorTraining:
     """Wait until something is so of a training; return it as it is then."""
 
@@ -91,7 +91,7 @@ def reached(
 
 
 def ended(
-    training: ConductorTraining, patience_s: float = TRAINING_PATIENCE_S
+    training: ConductorTraining, patience_s: float = WORK_PATIENCE_S
 ) -> ConductorTraining:
     return reached(training, lambda found: found.state == JobState.DONE, patience_s)
 
@@ -109,7 +109,7 @@ def kept_weights(site: Site, folder: Path, kept: Path) -> ConductorTraining:
 
 
 def made(
-    training: ConductorTraining, patience_s: float = TRAINING_PATIENCE_S
+    training: ConductorTraining, patience_s: float = WORK_PATIENCE_S
 ) -> ConductorTraining:
     """Wait until there are weights."""
     found = reached(training, lambda each: each.stage == "serve", patience_s)

@@ -13,10 +13,10 @@ from apps.training.models import Training
 from tests.conftest import Cast, Site, make_pool
 from tests.evaluation.samples import make_evaluation, suite
 from tests.governance.conftest import erase, later
-from tests.patience import eventually
+from tests.patience import WORK_PATIENCE_S, eventually
 from tests.rest.conftest import member
 from tests.training.made_trainings import make_training
-from tests.training.test_trainings import TRAINING_PATIENCE_S, tasks
+from tests.training.test_trainings import tasks
 from tests.worlds import world
 
 pytestmark = pytest.mark.slow
@@ -42,9 +42,7 @@ def fitted(user: User, settings: dict[str, int]) -> dict[str, Any]:
     assert answer.status_code == 202, answer.content
     one = f"{TRAININGS}{answer.json()['id']}/"
     ends = ("better", "not_better")
-    assert eventually(
-        lambda: caller.get(one).json()["state"] in ends, TRAINING_PATIENCE_S
-    )
+    assert eventually(lambda: caller.get(one).json()["state"] in ends, WORK_PATIENCE_S)
     newest: dict[str, Any] = versions(user)[0]
     return newest
 

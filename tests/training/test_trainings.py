@@ -26,13 +26,11 @@ from apps.training.services import (
 from tests.conftest import Site
 from tests.evaluation.samples import documents, entries_of, suite
 from tests.factories import ACTOR
-from tests.patience import PATIENCE_S, eventually
+from tests.patience import WORK_PATIENCE_S, eventually
 from tests.worlds import world
 
 pytestmark = pytest.mark.slow
 
-TRAINING_PATIENCE_S = 4 * PATIENCE_S
-"""A training takes ten seconds on an idle machine."""
 SMALL = {
     "explore_runs": 48,
     "near_best_runs": 12,
@@ -74,7 +72,7 @@ def started(site: Site, **values: object) -> Training:
 def ended(training: Training) -> Training:
     rows = Training.objects.for_team(training.team_id).filter(pk=training.pk)
     assert eventually(
-        lambda: rows.filter(state=JobState.DONE).exists(), TRAINING_PATIENCE_S
+        lambda: rows.filter(state=JobState.DONE).exists(), WORK_PATIENCE_S
     )
     return access_training(training.team_id, training.pk)
 
@@ -195,7 +193,7 @@ def test_a_process_that_takes_over_pays_for_nothing_twice(site):
     for field in ("exploration_id", "near_best_id", "gate_id"):
         assert eventually(
             lambda: bool(rows.values_list(field, flat=True).get()),  # noqa: B023
-            TRAINING_PATIENCE_S,
+            WORK_PATIENCE_S,
         )
         rows.exclude(state=JobState.DONE).update(state=JobState.WAITING, claim_id=None)
     assert ended(training).outcome in ("better", "not_better")
