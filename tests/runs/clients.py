@@ -63,13 +63,15 @@ class Said:
         return next(c["usage"] for c in reversed(self.chunks) if c.get("usage"))
 
 
-def ask_all(site: Site, questions: Sequence[Question]) -> list[Said]:
-    """Ask all questions at once."""
+def ask_all(
+    site: Site, questions: Sequence[Question], patience_s: float = PATIENCE_S
+) -> list[Said]:
+    """Ask all questions at once. The last answer comes within `patience_s`."""
 
     async def ask(
         client: httpx.AsyncClient, name: str, fault: str, fields: Any
     ) -> Said:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(patience_s):
             answer = await client.post("/chat/completions", json=fields)
         run_id = answer.headers.get("x-conductor-run-id", "")
         is_streamed = bool(fields.get("stream"))
@@ -79,7 +81,7 @@ def ask_all(site: Site, questions: Sequence[Question]) -> list[Said]:
         async with httpx.AsyncClient(
             base_url=site.api_url,
             headers={"Authorization": f"Bearer {site.key}"},
-            timeout=PATIENCE_S,
+            timeout=patience_s,
             limits=httpx.Limits(max_connections=None),
         ) as client:
             return await asyncio.gather(*(ask(client, *q) for q in questions))

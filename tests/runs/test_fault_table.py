@@ -23,7 +23,7 @@ from apps.runs.selectors import run_events
 from apps.simulator.faults import faults
 from tests.conftest import Site, add_worker
 from tests.factories import ConductorFactory, PriceFactory
-from tests.patience import PATIENCE_S
+from tests.patience import WORK_PATIENCE_S
 from tests.runs.asking import Stage, planned
 from tests.runs.clients import Question, Said, ask_all, request
 from tests.runs.test_faults import wrong_with
@@ -37,7 +37,7 @@ BASES = {"openai": "/v1", "anthropic": "/v1", "gemini": "/v1beta"}
 HEALTHY = "flaky-0"
 """Never fails, and says what it is told to."""
 HANGING = ("silent", "stall", "idle", "ping")
-"""Faults that show only when a limit of time is over. Other calls have `PATIENCE_S`."""
+"""Faults that show only when a limit of time is over; others wait `WORK_PATIENCE_S`."""
 HURRY = {"first_byte_timeout_s": 1, "idle_timeout_s": 1, "total_timeout_s": 4}
 LIMITS = ("CONNECT", "FIRST_BYTE", "IDLE", "TOTAL")
 PLACES: Mapping[str, tuple[str, dict[str, Any]]] = {
@@ -68,7 +68,7 @@ def troubled(stage: Stage, settings: Any) -> Site:
     """The site with every faulty model in every protocol, and one that is well."""
     team = stage.site.cast.team
     for limit in LIMITS:
-        setattr(settings, f"WORKER_{limit}_TIMEOUT_S", PATIENCE_S)
+        setattr(settings, f"WORKER_{limit}_TIMEOUT_S", WORK_PATIENCE_S)
     add_worker(team, stage.models_url, HEALTHY)
     healthy = Worker.objects.for_team(team.id).get(name=HEALTHY)
     team.pools.filter(is_default=True).update(fallback=healthy)
@@ -201,9 +201,8 @@ def test_G7_every_fault_at_every_place_has_the_outcome_that_is_published(
     troubled: Site,
 ) -> None:
     questions = _questions(troubled)
-    said = dict(
-        zip(questions, ask_all(troubled, list(questions.values())), strict=True)
-    )
+    answers = ask_all(troubled, list(questions.values()), WORK_PATIENCE_S)
+    said = dict(zip(questions, answers, strict=True))
     broken = {
         cell: wrong
         for cell, answer in said.items()
