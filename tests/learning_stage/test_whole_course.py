@@ -90,7 +90,7 @@ def server(tmp_path: Path) -> Iterator[Callable[[Path], VllmServer]]:
 
     yield serve
     for each in started:
-        each.stop()
+        each.close()
 
 
 def trained_planner(pool: Pool, version: Any) -> Training:

@@ -48,7 +48,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
     try:
         yield server
     finally:
-        server.stop()
+        server.close()
 
 
 @pytest.fixture

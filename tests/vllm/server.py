@@ -106,6 +106,11 @@ class VllmServer:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait(PATIENCE_S)
 
+    def close(self) -> None:
+        """End the server and let others have its port."""
+        self.stop()
+        self._reserved.close()
+
     def kill_engine(self) -> None:
         """Kill the process that holds the model; the one that speaks HTTP lives on."""
         assert self._process is not None
