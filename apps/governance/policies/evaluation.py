@@ -34,10 +34,11 @@ from apps.governance.policies.rules import (
     Rule,
 )
 from apps.governance.policies.sentences import effect_words
-from apps.governance.policies.words import contains_word, normalized
+from apps.governance.policies.words import contains_word
 from apps.governance.policies.worker_tags import has_one, not_stated
 from apps.governance.sensitive_data.classification import Classification
 from apps.governance.sensitive_data.detection import KINDS
+from apps.governance.sensitive_data.plain_text import plain_words
 
 logger = logging.getLogger(__name__)
 WITHOUT_CONDUCTOR = {"max_plan_attempts": 0, "max_replans": 0, "max_rounds": 1}
@@ -69,7 +70,7 @@ class RunFacts:
 
     @cached_property
     def _searchable(self) -> str:
-        return "\n".join(normalized(text) for text in self.texts)
+        return "\n".join(plain_words(text) for text in self.texts)
 
     @cached_property
     def _found(self) -> dict[tuple[str, ...], bool]:
@@ -79,7 +80,7 @@ class RunFacts:
         """Say whether the texts contain one of these words; each list is read once."""
         if words not in self._found:
             text = self._searchable
-            found = any(contains_word(text, normalized(word)) for word in words)
+            found = any(contains_word(text, plain_words(word)) for word in words)
             self._found[words] = found
         return self._found[words]
 

@@ -1,13 +1,6 @@
-"""Texts as rules compare them: words of prompts, and tags of workers. Pure."""
+"""Words as rules look for them in the plain form of texts. Pure."""
 
 from __future__ import annotations
-
-import unicodedata
-
-
-def normalized(text: str) -> str:
-    """Return a text as words are looked for in it: compatible forms, case folded."""
-    return unicodedata.normalize("NFKC", text).casefold()
 
 
 def contains_word(text: str, word: str) -> bool:

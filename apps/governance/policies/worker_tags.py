@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from django.utils.translation import gettext_noop as _
 
-from apps.governance.policies.words import normalized
+from apps.governance.sensitive_data.plain_text import plain_words
 
 Say = Callable[[str], str]
 """Translates words for a page; `str` leaves them in English."""
@@ -34,7 +34,7 @@ def not_stated(present: Iterable[str], wanted: Iterable[str]) -> Sequence[str]:
 
 def kind_of(tag: str) -> str:
     """Return the kind that a tag is of, `region` for `Region:us`. Empty: of none."""
-    kind, colon, _ = normalized(tag).partition(":")
+    kind, colon, _ = plain_words(tag).partition(":")
     return kind.strip() if colon else ""
 
 
@@ -49,4 +49,4 @@ def nor_unstated(wanted: Iterable[str], say: Say = str) -> str:
 
 
 def _normalized(tags: Iterable[str]) -> set[str]:
-    return {normalized(tag) for tag in tags}
+    return {plain_words(tag) for tag in tags}

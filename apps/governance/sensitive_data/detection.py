@@ -2,7 +2,8 @@
 
 A pattern only proposes; a validator with a check digit or a known form decides, so
 that order numbers, hashes and dates pass. What many numbers could be needs a word
-beside it that says what it is. Linear in the length of the text. Pure.
+beside it that says what it is. All is looked for in the plain form of a text. Linear in
+the length of the text. Pure.
 
 Sources: the formats of `stdnum` (python-stdnum) and `phonenumbers`; prefixes of keys as
 their providers publish them.
@@ -35,6 +36,7 @@ from stdnum.se import personnummer
 from stdnum.us import ssn as us_ssn
 
 from apps.core.data_classes import DataClassName
+from apps.governance.sensitive_data.plain_text import plain_text
 
 Kind = Literal["secret", "card", "iban", "tax_number", "email", "phone"]
 KINDS: tuple[Kind, ...] = ("secret", "card", "iban", "tax_number", "email", "phone")
@@ -66,7 +68,8 @@ class Finding:
 
 def findings_in(text: str) -> tuple[Finding, ...]:
     """Return what is found, in order, without overlaps. Never raises."""
-    found = [each for kind in KINDS for each in _FINDERS[kind](text)]
+    plain = plain_text(text)
+    found = [each for kind in KINDS for each in _FINDERS[kind](plain.text)]
     found.sort(key=lambda each: (KINDS.index(each.kind), each.start))
     kept: list[Finding] = []
     for each in found:
@@ -75,13 +78,13 @@ def findings_in(text: str) -> tuple[Finding, ...]:
         is_clear_after = place == len(kept) or each.end <= kept[place].start
         if is_clear_before and is_clear_after:
             kept.insert(place, each)
-    return tuple(kept)
+    return tuple(Finding(each.kind, *plain.span(each.start, each.end)) for each in kept)
 
 
 # --- secrets -------------------------------------------------------------------------
 
 _SECRETS = re.compile(
-    r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY-----"
+    r"(?=-----B|[Aceghprsx])(?:-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY-----"
     r"|\bcdk_[0-9A-Za-z]{42}\b"  # our own API keys
     r"|\bsk-(?:ant-|proj-|or-v1-)?[A-Za-z0-9_-]{20,200}"
     r"|\bAIza[0-9A-Za-z_-]{35}\b"
@@ -92,7 +95,7 @@ _SECRETS = re.compile(
     r"|\bxox[abprs]-[0-9A-Za-z-]{10,250}\b"
     r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
     r"|\b(?:sk|rk|pk)_live_[0-9A-Za-z]{16,255}\b"
-    r"|\beyJ[0-9A-Za-z_-]{10,2000}\.eyJ[0-9A-Za-z_-]{10,4000}\.[0-9A-Za-z_-]{10,1000}"
+    r"|\beyJ[0-9A-Za-z_-]{10,2000}\.eyJ[0-9A-Za-z_-]{10,4000}\.[0-9A-Za-z_-]{10,1000})"
 )
 _ASSIGNED = re.compile(
     r"\b(?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key)"
@@ -120,8 +123,10 @@ def _is_random(text: str) -> bool:
 
 # --- numbers with a check digit ------------------------------------------------------
 
-_CARD = re.compile(r"(?<![\w.-])[2-6]\d{3}(?:[ -]?\d){8,15}(?![\w-]|\.\d)")
-_IBAN = re.compile(r"(?<!\w)[A-Za-z]{2}\d{2}(?:[ ]?[0-9A-Za-z]{2,4}){3,8}(?!\w)")
+_CARD = re.compile(r"(?<![\w.-])[2-6]\d{3}(?:[ .-]?\d){8,15}(?![\w-]|\.\d)")
+_IBAN = re.compile(r"(?<!\w)[A-Za-z]{2}\d{2}(?:[ .-]?[0-9A-Za-z]{2,4}){3,8}(?!\w)")
+SEPARATORS = " .-"
+"""Between the groups of a number."""
 _ISSUERS = re.compile(
     r"4\d{12}(?:\d{3}|\d{6})?|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)"
     r"\d{12}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|6(?:011|5\d\d)\d{12}|35\d{14}"
@@ -152,7 +157,7 @@ def _iban_end(text: str) -> int:
     while text:
         if iban.is_valid(text):
             return len(text)
-        text = text.rpartition(" ")[0]
+        text = text[: max(0, *map(text.rfind, SEPARATORS))]
     return 0
 
 

@@ -21,6 +21,7 @@ from apps.core.input_parts import (
     regular_expression,
 )
 from apps.governance.sensitive_data.detection import KINDS, Finding
+from apps.governance.sensitive_data.plain_text import plain_text
 
 MAX_PATTERN = 500
 """Characters."""
@@ -62,8 +63,14 @@ class OwnPattern(InputPart):
     """Of a prompt in which it is found, at least."""
 
     def findings(self, text: str) -> Iterator[Finding]:
-        """Yield what it finds in a text, in order."""
-        for match in pattern_compiled(self.pattern).finditer(text):
-            start, end = match.span()
-            if start < end:
+        """Yield what it finds in a text or in its plain form, in order."""
+        compiled, plain = pattern_compiled(self.pattern), plain_text(text)
+        spans = [found.span() for found in compiled.finditer(text)]
+        if plain.text != text:
+            found_plain = (found.span() for found in compiled.finditer(plain.text))
+            spans += [plain.span(*span) for span in found_plain if span[0] < span[1]]
+        last_end = 0
+        for start, end in sorted(spans):
+            if start < end and start >= last_end:
                 yield Finding(self.name, start, end)
+                last_end = end
