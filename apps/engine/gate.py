@@ -10,16 +10,16 @@ plan before anyone is asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
 
 from apps.engine.delegation import planned_by
 from apps.engine.errors import PlanFault, PlanRejected, RunDenied
 from apps.engine.events import ApprovalRequested, ApprovalSettled, PolicyDecided
 from apps.engine.limits import Limits
 from apps.engine.plan import Plan, PlanPreview
-from apps.engine.ports import ApprovalOutcome, Pool, Task
+from apps.engine.ports import Messages, Pool, Task
 from apps.engine.replay import plan_on_record
 from apps.engine.run import RunContext
 
@@ -28,8 +28,85 @@ APPROVER = "approver"
 EXPIRED = "nobody approved the plan in time"
 
 
+@dataclass(frozen=True, slots=True)
+class ApprovalOutcome:
+    """What people decided about a plan that waited for them."""
+
+    verdict: Literal["approved", "refused", "expired"]
+    approvers: tuple[str, ...] = ()
+    """Names of those who decided."""
+    plan: Plan | None = None
+    """The plan as they changed it. None: as it was."""
+    reason: str = ""
+    """Why it is refused, in their words."""
+
+
+class Gate(Protocol):
+    """Checks one run against the policies.
+
+    Each check returns a decision, which the engine records and applies, or None if
+    nothing applies or nothing has changed since the check before. A check judges all
+    texts of the run: those it was ordered with, and those that `add_texts` has named.
+    """
+
+    def add_texts(self, texts: Iterable[str]) -> None:
+        """Name texts that were written in the run and may be sent to its models.
+
+        Those of the task itself need not be named. Texts that are known already change
+        nothing.
+        """
+        ...
+
+    async def check_run(self) -> PolicyDecided | None:
+        """Decide on the run before anything leaves, and before each later round."""
+        ...
+
+    async def check_plan(self, number: int, plan: Plan) -> PolicyDecided | None:
+        """Decide on a plan of round `number` before it is accepted."""
+        ...
+
+    async def preview_plan(self, number: int, plan: Plan) -> PolicyDecided | None:
+        """Return what `check_plan` would decide; no later check depends on it."""
+        ...
+
+    async def check_step(
+        self, number: int, plan: Plan, index: int
+    ) -> PolicyDecided | None:
+        """Decide on step `index` of round `number` before each of its calls."""
+        ...
+
+    def redact(self, task: Task, kinds: tuple[str, ...]) -> Task:
+        """Return a task with placeholders in place of sensitive data of these kinds.
+
+        The same task always gets the same placeholders.
+        """
+        ...
+
+    def redact_messages(self, messages: Messages, kinds: tuple[str, ...]) -> Messages:
+        """Return messages with placeholders, as `redact` does it. Raises: RunDenied."""
+        ...
+
+    def restore(self, text: str, *, in_json: bool = False) -> str:
+        """Return a text with the values in place of their placeholders.
+
+        `in_json`: the text is JSON, so values are escaped as in its strings.
+        """
+        ...
+
+    async def await_approval(self, request: ApprovalRequested) -> ApprovalOutcome:
+        """Return what people decided about a plan, when they have.
+
+        `request` is on record by then. Asked again after a crash, it returns what has
+        been decided meanwhile, and keeps waiting if nothing has.
+        """
+        ...
+
+
 class OpenGate:
     """The gate of a site without policies. Allows everything."""
+
+    def add_texts(self, texts: Iterable[str]) -> None:
+        """Look at nothing."""
 
     async def check_run(self) -> PolicyDecided | None:
         """Allow the run."""
@@ -53,6 +130,10 @@ class OpenGate:
         """Return the task as it is."""
         return task
 
+    def redact_messages(self, messages: Messages, kinds: tuple[str, ...]) -> Messages:
+        """Return the messages as they are."""
+        return messages
+
     def restore(self, text: str, *, in_json: bool = False) -> str:
         """Return the text as it is."""
         return text
@@ -64,7 +145,8 @@ class OpenGate:
 
 
 async def check_run(run: RunContext) -> None:
-    """Check the run before anything leaves. Raises: RunDenied."""
+    """Check the run at its beginning and before each later round. Raises: RunDenied."""
+    run.ports.gate.add_texts(_texts_of(run))
     _apply(run, await run.ports.gate.check_run())
 
 
@@ -74,6 +156,7 @@ async def check_plan(run: RunContext, number: int, plan: Plan) -> PolicyDecided 
     Raises: RunDenied; PlanRejected if the plan uses what is refused to it, so that the
     conductor can make another one.
     """
+    run.ports.gate.add_texts(step.subtask for step in plan.steps)
     decision = await run.ports.gate.check_plan(number, plan)
     _apply(run, decision)
     if decision is None:
@@ -121,7 +204,28 @@ async def preview_plan(run: RunContext, number: int, plan: Plan) -> PlanPreview:
 
 async def check_step(run: RunContext, number: int, plan: Plan, index: int) -> None:
     """Check a step before each of its calls. Raises: RunDenied."""
+    run.ports.gate.add_texts(_texts_of(run))
     _apply(run, await run.ports.gate.check_step(number, plan, index))
+
+
+def messages_redacted(run: RunContext, messages: Messages) -> Messages:
+    """Return what a model is sent, without what the policies redact.
+
+    The task is without it already; subtasks and answers of steps are not. Raises:
+    RunDenied.
+    """
+    if not run.redacted:
+        return messages
+    return run.ports.gate.redact_messages(messages, run.redacted)
+
+
+def _texts_of(run: RunContext) -> Iterator[str]:
+    """Yield the texts that were written in a run so far."""
+    for answer in run.task.reused:
+        yield answer.text
+    for round_ in run.state.rounds:
+        yield from (step.subtask for step in round_.plan.steps)
+        yield from (result.told for result in round_.results.values())
 
 
 def _apply(run: RunContext, decision: PolicyDecided | None) -> None:

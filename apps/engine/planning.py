@@ -21,6 +21,8 @@ from apps.engine.events import (
 from apps.engine.gate import (
     APPROVER,
     check_plan,
+    check_run,
+    messages_redacted,
     preview_plan,
     refuse_denied_workers,
     request_approval,
@@ -59,6 +61,8 @@ async def make_plan(run: RunContext) -> Round | None:
     Raises: LimitReached, RunDenied, whatever the recorder raises.
     """
     number = len(run.state.rounds)
+    if number:
+        await check_run(run)  # the planner is told what the steps have answered
     may_keep = any(r.answer for r in run.state.rounds)
     plan, planner = await _ask_until_usable(run, number, may_keep)
     if plan is None and may_keep:
@@ -286,6 +290,7 @@ class _Asking:
     async def ask(self, messages: Messages, params: CallParams) -> ConductorReply:
         """Call the conductor model. Raises: CallFailed, LimitReached."""
         run, state, pool = self.run, self.run.state, self.run.pool
+        messages = messages_redacted(run, messages)
 
         async def announce() -> None:
             state.plan_calls += 1

@@ -20,13 +20,14 @@ from typing import (
     TypedDict,
 )
 
-from apps.engine.events import ApprovalRequested, Event, PolicyDecided
+from apps.engine.events import Event
 from apps.engine.plan import Plan, PlannedStep, PlanPreview
 from apps.engine.usage import Price, Usage
 from apps.engine.vectors.prompt_vectors import PromptVector, no_vector
 
 if TYPE_CHECKING:
     from apps.engine.delegation import RestPlanner
+    from apps.engine.gate import Gate
 
 
 class TextPart(TypedDict):
@@ -380,67 +381,6 @@ class Recorder(Protocol):
 
         When cancelled it waits for the outcome before it raises CancelledError, so a
         CancelledError means durable too.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalOutcome:
-    """What people decided about a plan that waited for them."""
-
-    verdict: Literal["approved", "refused", "expired"]
-    approvers: tuple[str, ...] = ()
-    """Names of those who decided."""
-    plan: Plan | None = None
-    """The plan as they changed it. None: as it was."""
-    reason: str = ""
-    """Why it is refused, in their words."""
-
-
-class Gate(Protocol):
-    """Checks one run against the policies.
-
-    Each check returns a decision, which the engine records and applies, or None if
-    nothing applies or nothing has changed since the check before.
-    """
-
-    async def check_run(self) -> PolicyDecided | None:
-        """Decide on the run before anything leaves."""
-        ...
-
-    async def check_plan(self, number: int, plan: Plan) -> PolicyDecided | None:
-        """Decide on a plan of round `number` before it is accepted."""
-        ...
-
-    async def preview_plan(self, number: int, plan: Plan) -> PolicyDecided | None:
-        """Return what `check_plan` would decide; no later check depends on it."""
-        ...
-
-    async def check_step(
-        self, number: int, plan: Plan, index: int
-    ) -> PolicyDecided | None:
-        """Decide on step `index` of round `number` before each of its calls."""
-        ...
-
-    def redact(self, task: Task, kinds: tuple[str, ...]) -> Task:
-        """Return a task with placeholders in place of sensitive data of these kinds.
-
-        The same task always gets the same placeholders.
-        """
-        ...
-
-    def restore(self, text: str, *, in_json: bool = False) -> str:
-        """Return a text with the values in place of their placeholders.
-
-        `in_json`: the text is JSON, so values are escaped as in its strings.
-        """
-        ...
-
-    async def await_approval(self, request: ApprovalRequested) -> ApprovalOutcome:
-        """Return what people decided about a plan, when they have.
-
-        `request` is on record by then. Asked again after a crash, it returns what has
-        been decided meanwhile, and keeps waiting if nothing has.
         """
         ...
 

@@ -17,7 +17,7 @@ from apps.engine.errors import (
     PlanFault,
 )
 from apps.engine.events import StepFailed
-from apps.engine.gate import check_step
+from apps.engine.gate import check_step, messages_redacted
 from apps.engine.hedging import Race
 from apps.engine.limits import Limits
 from apps.engine.messages import without_beginning
@@ -148,6 +148,8 @@ class StepRunner:
     async def _try(self, worker: PoolWorker, race: Race | None = None) -> None:
         """Make one call if the policies allow it, and keep what becomes of it."""
         place = self._place
+        if self._voice is not None and self._voice.said:
+            self._run.ports.gate.add_texts((self._voice.said,))
         await check_step(self._run, place.number, place.round_.plan, place.index)
         if worker.name in self._run.refused:
             return
@@ -158,6 +160,7 @@ class StepRunner:
                 race.called()
 
         asked = self._asked(worker)
+        asked = replace(asked, messages=messages_redacted(self._run, asked.messages))
         watch = Watch(called, None if race is None else race.lead)
         try:
             self._result = await self._attempts.make(asked, watch)
@@ -186,6 +189,7 @@ class StepRunner:
         if isinstance(failed, InvalidOutput):
             what = ANSWER if self._rest is None else PLAN
             told = failed.answer, failed.problem, what
+            self._run.ports.gate.add_texts(told[:2])
             messages = repair_messages(asked.messages, *told)
             self._repair = Asked(asked.worker, messages)
 

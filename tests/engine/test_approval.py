@@ -10,10 +10,11 @@ import pytest
 
 from apps.engine import events as ev
 from apps.engine.conduct import conduct
+from apps.engine.gate import ApprovalOutcome
 from apps.engine.limits import Limits
 from apps.engine.plan import Plan
 from apps.engine.planning import MAX_APPROVAL_REQUESTS
-from apps.engine.ports import ApprovalOutcome, PoolWorker
+from apps.engine.ports import PoolWorker
 from apps.engine.testing import (
     ScriptedClient,
     ScriptedPlanner,

@@ -10,9 +10,10 @@ import pytest
 from apps.engine import events as ev
 from apps.engine.codec import decode, encode
 from apps.engine.conduct import conduct
+from apps.engine.gate import ApprovalOutcome
 from apps.engine.limits import Limits
 from apps.engine.plan import Plan
-from apps.engine.ports import CONDUCTOR, ApprovalOutcome, Call, Pool, Task
+from apps.engine.ports import CONDUCTOR, Call, Pool, Task
 from apps.engine.testing import (
     MemoryRecorder,
     ScriptedClient,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +12,9 @@ from apps.engine import events as ev
 from apps.engine.conduct import conduct
 from apps.engine.errors import CallFailed, CallFault, PlanFault
 from apps.engine.limits import Limits
-from apps.engine.plan import Plan
-from apps.engine.ports import Pool, PoolWorker, Task
+from apps.engine.messages import text_of
+from apps.engine.plan import Plan, PlannedStep
+from apps.engine.ports import Message, Messages, Pool, PoolWorker, ReusedAnswer, Task
 from apps.engine.testing import (
     ScriptedClient,
     ScriptedPlanner,
@@ -57,14 +58,24 @@ class ScriptedGate:
     def __init__(self, **decisions: Decide) -> None:
         self._decisions = decisions
         self.asked: list[str] = []
+        self.texts: set[str] = set()
 
     def _decide(self, stage: str, *facts: Any) -> ev.PolicyDecided | None:
         self.asked.append(stage)
         decide = self._decisions.get(stage)
         return decide(*facts) if decide else None
 
+    def add_texts(self, texts: Iterable[str]) -> None:
+        self.texts.update(texts)
+
     async def check_run(self) -> ev.PolicyDecided | None:
         return self._decide("run")
+
+    def redact_messages(self, messages: Messages, kinds: tuple[str, ...]) -> Messages:
+        return tuple(
+            Message(role=each["role"], content=text_of(each).replace("7", "[N]"))
+            for each in messages
+        )
 
     def redact(self, task: Task, kinds: tuple[str, ...]) -> Task:
         self.asked.append(f"redact {' '.join(kinds)}")
@@ -266,3 +277,62 @@ def test_an_answer_that_has_to_be_restored_is_not_streamed_as_it_comes():
         run_virtual(conduct(task, POOL, ports, Limits()))
         spoken = [each for each in ports.progress.pieces if each.is_answer]
         assert bool(spoken) == (not restores)
+
+
+# --- texts ----------------------------------------------------------------------------
+
+WRITTEN = ("subtask-of-a", "subtask-of-b", "answer-of-b", "reused-answer")
+
+
+def sent_texts(ports: Any) -> list[tuple[str, str]]:
+    """Return who was sent what, in order."""
+    return [
+        (call.worker, "".join(text_of(message) for message in call.messages))
+        for call in ports.client.calls
+    ]
+
+
+@pytest.mark.parametrize("stage", ["run", "plan", "step"])
+def test_every_text_that_a_model_is_sent_was_named_to_the_gate_before(stage):
+    """`stage`: the gate redacts from there on."""
+    known: set[str] = set()
+
+    class Witness(ScriptedGate):
+        def add_texts(self, texts: Iterable[str]) -> None:
+            known.update(texts)
+
+    def answer(call: Any, number: int) -> Any:
+        seen = "".join(text_of(message) for message in call.messages)
+        for text in WRITTEN:
+            assert text not in seen or text in known, f"{text} came unseen"
+        if (call.worker, number) == ("a", 0):
+            return CallFailed(CallFault.SERVER_ERROR, "for a test")
+        return f"answer-of-{call.worker}"
+
+    steps = (
+        PlannedStep("subtask-of-a", "a"),
+        PlannedStep("subtask-of-b", "b", (0,)),
+        PlannedStep("last-subtask", "c", (0, 1)),
+    )
+    ports: Any = make_ports(
+        planner=ScriptedPlanner(Plan(steps), Plan(steps[:1])),
+        client=ScriptedClient(answer),
+        gate=Witness(**{stage: lambda *_: decided(stage, redacts=("number",))}),
+    )
+    task = replace(TASK, reused=(ReusedAnswer(1, "b", "reused-answer", "an id"),))
+    run_virtual(conduct(task, POOL, ports, Limits(max_rounds=2)))
+    texts = "".join(text for _, text in sent_texts(ports))
+    assert [text for text in WRITTEN if text not in texts] == []
+
+
+def test_subtasks_and_answers_are_redacted_like_the_task():
+    plan = Plan((PlannedStep("Add 7 to it.", "a"), PlannedStep("Say it.", "b", (0,))))
+    gate = ScriptedGate(run=lambda: decided("run", redacts=("number",)))
+    ports: Any = make_ports(
+        planner=ScriptedPlanner(plan),
+        client=ScriptedClient(lambda call, number: "It is 77."),
+        gate=gate,
+    )
+    end: Any = run_virtual(conduct(TASK, POOL, ports, Limits()))
+    assert not [text for _, text in sent_texts(ports) if "7" in text]
+    assert end.answer == "It is 77."

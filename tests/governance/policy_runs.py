@@ -10,8 +10,9 @@ from typing import Any
 from apps.audit.types import SERVICE
 from apps.engine import events as ev
 from apps.engine.conduct import conduct
+from apps.engine.gate import ApprovalOutcome
 from apps.engine.limits import Limits
-from apps.engine.ports import ApprovalOutcome, Planner, Pool, PoolWorker, Task
+from apps.engine.ports import Planner, Pool, PoolWorker, Task
 from apps.engine.testing import (
     Answerer,
     ScriptedClient,

@@ -9,8 +9,8 @@ from openai import OpenAI
 
 from apps.engine import events as ev
 from apps.engine.errors import CallFailed, CallFault
+from apps.engine.gate import ApprovalOutcome
 from apps.engine.limits import Limits
-from apps.engine.ports import ApprovalOutcome
 from apps.engine.testing import ScriptedPlanner, make_plan
 from apps.planners.tool_continuation import ToolContinuationPlanner
 from tests.conftest import Site

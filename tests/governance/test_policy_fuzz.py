@@ -14,9 +14,9 @@ from apps.core.errors import InvalidFields
 from apps.core.input_parts import values_read
 from apps.engine import events as ev
 from apps.engine.errors import CallFailed, CallFault
+from apps.engine.gate import ApprovalOutcome
 from apps.engine.limits import Limits
 from apps.engine.plan import Plan
-from apps.engine.ports import ApprovalOutcome
 from apps.engine.testing import ScriptedPlanner, make_plan
 from apps.governance.policies.rules import PolicyDocument, SitePolicyDocument
 from apps.governance.sensitive_data.detection import KINDS

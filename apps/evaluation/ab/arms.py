@@ -7,7 +7,6 @@ What knows the kinds of systems is imported with the first test, in a thread.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from uuid import UUID
@@ -22,8 +21,7 @@ from apps.core.single_flight import SingleFlight
 from apps.core.ttl_cache import TtlCache
 from apps.evaluation.ab.models import ABTest
 from apps.evaluation.ab.types import ActiveTest
-from apps.governance.policies.run_facts import SHORT_PROMPT, stated_classes
-from apps.governance.sensitive_data.classification import classify
+from apps.governance.policies.run_facts import order_classified
 from apps.runs.models import Source
 from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.types import UNRESTRICTED, RunArm, RunOrder
@@ -110,9 +108,5 @@ async def _may_hold(test: ActiveTest, order: RunOrder) -> bool:
     highest = test.highest_data_class
     if highest is None:
         return True
-    given = (order.prompt,), stated_classes(order), test.patterns
-    if len(order.prompt) <= SHORT_PROMPT:
-        found = classify(*given)
-    else:
-        found = await asyncio.to_thread(classify, *given)
+    found = await order_classified(order, test.patterns)
     return is_at_least(highest, found.data_class)

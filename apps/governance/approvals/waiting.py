@@ -14,7 +14,7 @@ import uuid
 from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
-from apps.engine.ports import ApprovalOutcome
+from apps.engine.gate import ApprovalOutcome
 from apps.governance.emails import approvers_notify
 from apps.governance.services.approvals import approvals_take
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,8 +20,10 @@ from django.utils import timezone
 from apps.core.single_flight import SingleFlight
 from apps.engine.errors import RunDenied
 from apps.engine.events import ApprovalRequested, PolicyDecided
+from apps.engine.gate import ApprovalOutcome, Gate
+from apps.engine.messages import question_of
 from apps.engine.plan import Plan
-from apps.engine.ports import ApprovalOutcome, Gate, Task
+from apps.engine.ports import Messages, Task
 from apps.engine.replay import plan_on_record
 from apps.governance.approvals.waiting import ApprovalWaits
 from apps.governance.errors import PolicyDenied
@@ -28,9 +32,10 @@ from apps.governance.policies.evaluation import (
     PlanFacts,
     PolicyOutcome,
 )
-from apps.governance.policies.off_record import order_redacted
+from apps.governance.policies.off_record import order_off_record
 from apps.governance.policies.rules import PolicyDocument
 from apps.governance.policies.run_facts import Policies, RunFactsReader, patterns_of
+from apps.governance.policies.run_texts import order_texts, params_redacted
 from apps.governance.selectors import policy_in_force, policy_peek
 from apps.governance.sensitive_data.classification import Classification
 from apps.governance.sensitive_data.redaction import Redactor
@@ -63,7 +68,7 @@ class PolicyGates:
         if not any(policy.document.keeps_off_record for policy in policies):
             return order
         facts = await RunFactsReader(order, resolved).read(policies)
-        return await order_redacted(order, policies, facts)
+        return await order_off_record(order, policies, facts)
 
     def gate(self, run_id: uuid.UUID, order: RunOrder, resolved: ResolvedModel) -> Gate:
         """Return the gate of one run."""
@@ -81,7 +86,7 @@ class PolicyGates:
 
 
 class PolicyGate:
-    """Checks one run; see `engine.ports.Gate`."""
+    """Checks one run; see `engine.gate.Gate`."""
 
     def __init__(
         self,
@@ -98,13 +103,19 @@ class PolicyGate:
         self._plan: tuple[Plan, PlanFacts] | None = None
         self._last: Any = None
         """The newest decision, without its place and without approvals."""
-        self._redactor = Redactor((order.prompt,))
+        self._redactor = Redactor(order_texts(order))
         self._approved = ""
         """Digest of the plan that people have approved."""
 
+    def add_texts(self, texts: Iterable[str]) -> None:
+        """Judge these texts from now on too; see `engine.gate.Gate`."""
+        self._facts.add_texts(texts)
+
     async def check_run(self) -> PolicyDecided | None:
-        """Decide on the run; None if neither site nor team has rules."""
-        return await self._check("run", None)
+        """Decide on the run; None if no rule binds it or nothing has changed."""
+        last = self._last
+        decision = await self._check("run", None)
+        return None if last is not None and self._last == last else decision
 
     async def check_plan(self, number: int, plan: Plan) -> PolicyDecided | None:
         """Decide on a plan; None if neither site nor team has rules."""
@@ -128,12 +139,28 @@ class PolicyGate:
 
     def redact(self, task: Task, kinds: tuple[str, ...]) -> Task:
         """Return a task without sensitive data of these kinds. Raises: RunDenied."""
-        try:
+        redactor = self._redactor
+        with self._redacting(kinds):
+            messages = redactor.redact_messages(task.messages, kinds)
+            prompt = redactor.redact(task.prompt, kinds)
             return replace(
                 task,
-                prompt=self._redactor.redact(task.prompt, kinds),
-                messages=self._redactor.redact_messages(task.messages, kinds),
+                prompt=question_of(messages) if messages else prompt,
+                messages=messages,
+                params=params_redacted(
+                    task.params, lambda text: redactor.redact(text, kinds)
+                ),
             )
+
+    def redact_messages(self, messages: Messages, kinds: tuple[str, ...]) -> Messages:
+        """Return messages without sensitive data of these kinds. Raises: RunDenied."""
+        with self._redacting(kinds):
+            return self._redactor.redact_messages(messages, kinds)
+
+    @contextmanager
+    def _redacting(self, kinds: tuple[str, ...]) -> Iterator[None]:
+        try:
+            yield
         except Exception as exc:  # the boundary: what is not redacted is not sent
             logger.exception("run %s could not be redacted", self._run_id)
             raise RunDenied(

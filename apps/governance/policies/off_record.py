@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
 
 from django.utils import timezone
 
 from apps.governance.errors import PolicyDenied
 from apps.governance.policies.combination import evaluate_all
 from apps.governance.policies.evaluation import RunFacts
-from apps.governance.policies.run_facts import SHORT_PROMPT, Policies, patterns_of
+from apps.governance.policies.run_facts import SHORT_TEXTS, Policies, patterns_of
+from apps.governance.policies.run_texts import order_redacted, order_texts
 from apps.governance.sensitive_data.classification import Classification
 from apps.governance.sensitive_data.own_patterns import OwnPattern
 from apps.governance.sensitive_data.redaction import Redactor
@@ -26,7 +26,7 @@ from apps.runs.types import RecordRedaction, RunOrder
 logger = logging.getLogger(__name__)
 
 
-async def order_redacted(
+async def order_off_record(
     order: RunOrder, policies: Policies, facts: RunFacts
 ) -> RunOrder:
     """Return an order without what the policies keep off the record.
@@ -43,7 +43,7 @@ async def order_redacted(
         raise PolicyDenied("; ".join(outcome.reasons))
     given = order, facts.classification, kinds, patterns_of(policies)
     try:
-        if len(order.prompt) <= SHORT_PROMPT:
+        if sum(map(len, facts.texts)) <= SHORT_TEXTS:
             return _redacted(*given)
         return await asyncio.to_thread(_redacted, *given)
     except Exception as exc:  # the boundary: what is not replaced is not recorded
@@ -70,28 +70,10 @@ def _redacted(
     kinds: Collection[str],
     patterns: Sequence[OwnPattern],
 ) -> RunOrder:
-    redactor = Redactor((order.prompt,))
+    redactor = Redactor(order_texts(order))
     redactor.patterns = patterns
     replaced = {name: n for name, n in found.findings.items() if name in kinds}
     return replace(
-        order,
-        prompt=redactor.redact(order.prompt, kinds),
-        messages=redactor.redact_messages(order.messages, kinds),
-        echo=_values_redacted(order.echo, redactor, kinds),
-        metadata=_values_redacted(order.metadata, redactor, kinds),
+        order_redacted(order, redactor, kinds),
         redaction=RecordRedaction(found.data_class, replaced) if replaced else None,
     )
-
-
-def _values_redacted(value: Any, redactor: Redactor, kinds: Collection[str]) -> Any:
-    """Return JSON values with placeholders in all their texts."""
-    if isinstance(value, str):
-        return redactor.redact(value, kinds)
-    if isinstance(value, Mapping):
-        return {
-            name: _values_redacted(each, redactor, kinds)
-            for name, each in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_values_redacted(each, redactor, kinds) for each in value]
-    return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from channels.db import database_sync_to_async
@@ -13,6 +13,7 @@ from channels.db import database_sync_to_async
 from apps.accounts.selectors import role_of
 from apps.core.data_classes import DataClassName, data_class_read
 from apps.governance.policies.evaluation import RunFacts
+from apps.governance.policies.run_texts import order_texts
 from apps.governance.sensitive_data.classification import Classification, classify
 from apps.governance.sensitive_data.detection import KINDS
 from apps.governance.sensitive_data.own_patterns import OwnPattern
@@ -23,7 +24,7 @@ from apps.runs.types import RunOrder
 logger = logging.getLogger(__name__)
 Policies = tuple[PolicyInForce, ...]
 API_KEY_ROLE = "api_key"
-SHORT_PROMPT = 5_000
+SHORT_TEXTS = 5_000
 """Characters that are searched for sensitive data within some milliseconds."""
 
 
@@ -37,20 +38,30 @@ class RunFactsReader:
         self._order = order
         self._client = order.mirrors or order
         self._patterns: tuple[OwnPattern, ...] = ()
+        self._searched = 0
+        """How many of the texts the classification is of."""
         self._known = RunFacts(
             role="",
             member_id=self._client.user_id,
             key_id=self._client.api_key_id,
             tier=resolved.tier,
             source=self._client.source,
-            texts=(order.prompt,),
+            texts=order_texts(order),
             worker_tags={w.name: w.tags for w in resolved.pool.callable_workers},
         )
+
+    def add_texts(self, texts: Iterable[str]) -> None:
+        """Take texts that were written while the run goes on."""
+        known = self._known.texts
+        if new := tuple(dict.fromkeys(text for text in texts if text not in known)):
+            self._known = replace(self._known, texts=(*known, *new))
 
     async def read(self, policies: Policies) -> RunFacts:
         """Return the facts; role and data class only if something needs them."""
         patterns = patterns_of(policies)
-        is_new = self._known.classification is None or patterns != self._patterns
+        if self._known.classification is None or patterns != self._patterns:
+            self._searched = 0
+        is_new = self._searched < len(self._known.texts)
         if is_new and any(each.needs_classes for each in policies):
             names = dict.fromkeys(pattern.name for pattern in patterns)
             self._known = replace(
@@ -64,15 +75,20 @@ class RunFactsReader:
         return self._known
 
     async def _classify(self, patterns: Sequence[OwnPattern]) -> Classification | None:
-        """Look for sensitive data in the prompt, a long one beside the event loop."""
-        order = self._order
+        """Look for sensitive data in the texts that were not searched before.
+
+        Long ones are searched beside the event loop.
+        """
+        texts, before = self._known.texts, self._known.classification
+        new = texts[self._searched :]
         try:
-            given = (order.prompt,), stated_classes(order), patterns
-            if len(order.prompt) <= SHORT_PROMPT:
-                found = classify(*given)
+            found = await _classified(new, self._order, patterns)
+            if self._searched == 0 or before is None:
+                found = with_redacted(found, self._order)
             else:
-                found = await asyncio.to_thread(classify, *given)
-            return with_redacted(found, order)
+                found = found.joined(before)
+            self._searched = len(texts)
+            return found
         except Exception:  # the boundary: a rule that needs it denies
             logger.exception("a prompt could not be searched for sensitive data")
             return None
@@ -88,6 +104,22 @@ class RunFactsReader:
             logger.exception("the role of a member could not be read")
             return ""
         return role
+
+
+async def order_classified(
+    order: RunOrder, patterns: Sequence[OwnPattern]
+) -> Classification:
+    """Return the class of all texts of an order."""
+    return await _classified(order_texts(order), order, patterns)
+
+
+async def _classified(
+    texts: Sequence[str], order: RunOrder, patterns: Sequence[OwnPattern]
+) -> Classification:
+    given = texts, stated_classes(order), patterns
+    if sum(map(len, texts)) <= SHORT_TEXTS:
+        return classify(*given)
+    return await asyncio.to_thread(classify, *given)
 
 
 def patterns_of(policies: Policies) -> tuple[OwnPattern, ...]:

@@ -21,7 +21,15 @@ class Classification:
 
     data_class: DataClassName
     findings: Mapping[str, int]
-    """How many of each kind; kinds that were not found are left out."""
+    """How many of each kind, in the text that has most of it; kinds that were not found
+    are left out."""
+
+    def joined(self, other: Classification) -> Classification:
+        """Return the class of the texts of both, and what was found in them."""
+        counts = Counter(self.findings) | Counter(other.findings)
+        return Classification(
+            highest((self.data_class, other.data_class)), dict(counts)
+        )
 
 
 def classify(
@@ -35,9 +43,9 @@ def classify(
     """
     counts: Counter[str] = Counter()
     for text in texts:
-        counts.update(each.kind for each in findings_in(text))
-        for pattern in patterns:
-            counts.update(each.kind for each in pattern.findings(text))
+        own = (each for pattern in patterns for each in pattern.findings(text))
+        # Texts of a run repeat each other, so their findings are not added up.
+        counts |= Counter(each.kind for each in (*findings_in(text), *own))
     said = tuple(stated) or (DEFAULT_CLASS,)
     found = [CLASS_OF[kind] for kind in KINDS if kind in counts]
     found += [pattern.data_class for pattern in patterns if pattern.name in counts]

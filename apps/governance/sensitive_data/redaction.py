@@ -15,6 +15,7 @@ import orjson
 
 from apps.engine.ports import Message, Messages
 from apps.governance.sensitive_data.detection import Finding, findings_in
+from apps.governance.sensitive_data.json_texts import json_read, with_texts
 from apps.governance.sensitive_data.own_patterns import OwnPattern
 
 _PLACEHOLDER = re.compile(r"\[[A-Z][A-Z0-9_]{0,29}_\d{1,9}\]", re.ASCII)
@@ -99,7 +100,18 @@ class Redactor:
             return part
         return {**part, "text": self.redact(part["text"], kinds)}
 
+    def _arguments(self, arguments: str, kinds: Collection[str]) -> str:
+        """Return arguments of a tool with placeholders in their values.
+
+        They stay JSON, and no escape in them hides anything.
+        """
+        value = json_read(arguments)
+        if isinstance(value, str):
+            return self.redact(arguments, kinds)
+        redacted = with_texts(value, lambda text: self.redact(text, kinds))
+        return arguments if redacted == value else orjson.dumps(redacted).decode()
+
     def _call(self, call: Mapping[str, Any], kinds: Collection[str]) -> Any:
         function = call["function"]
-        arguments = self.redact(function["arguments"], kinds)
+        arguments = self._arguments(function["arguments"], kinds)
         return {**call, "function": {**function, "arguments": arguments}}

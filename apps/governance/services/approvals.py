@@ -19,8 +19,8 @@ from apps.accounts.principal import Principal
 from apps.accounts.rights import APPROVE_PLANS
 from apps.core.errors import Conflict, NotAllowed
 from apps.core.validation import clean_fields, clean_lines
+from apps.engine.gate import ApprovalOutcome
 from apps.engine.plan import Plan
-from apps.engine.ports import ApprovalOutcome
 from apps.governance.approvals.edited_plans import (
     plan_of_stored,
     plan_read,

@@ -27,6 +27,7 @@ from apps.governance.policies.run_facts import (
     stated_classes,
     with_redacted,
 )
+from apps.governance.policies.run_texts import order_texts
 from apps.governance.sensitive_data.classification import Classification, classify
 from apps.governance.trials.models import TriedOutcome
 from apps.pools.selectors import pool_snapshot
@@ -118,7 +119,7 @@ def _tried(
         key_id=run.api_key_id,
         tier=created.tier,
         source=run.source,
-        texts=(created.prompt,),
+        texts=order_texts(order_of(run, created)),
         worker_tags={w.name: w.tags for w in resolved.pool.workers},
         classification=_classified(run, created, document),
         kinds=document.kinds,
@@ -133,7 +134,7 @@ def _classified(
     if not document.needs_classes:
         return None
     order = order_of(run, created)
-    found = classify((created.prompt,), stated_classes(order), document.patterns)
+    found = classify(order_texts(order), stated_classes(order), document.patterns)
     return with_redacted(found, order)
 
 

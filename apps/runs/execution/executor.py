@@ -29,7 +29,7 @@ from apps.core.errors import (
 )
 from apps.core.ids import new_id
 from apps.engine import events as ev
-from apps.engine.ports import Gate
+from apps.engine.gate import Gate
 from apps.llm.chat import ChatClient
 from apps.llm.http import HttpTransport, open_transport
 from apps.llm.vllm_metrics import read_load
@@ -59,7 +59,7 @@ from apps.runs.live.broadcaster import Broadcaster
 from apps.runs.models import ProcessKind, Run
 from apps.runs.planning.exploration import exploring, may_explore
 from apps.runs.planning.families import FamilyNames
-from apps.runs.planning.model_resolver import ResolvedModel
+from apps.runs.planning.model_resolver import ResolvedModel, planned_by
 from apps.runs.types import EmbeddedPrompts, RunArm, RunOrder
 
 logger = logging.getLogger(__name__)
@@ -158,8 +158,7 @@ class Executor:
         """
         self._refuse_when_full(order.team_id)
         run_id = run_id or new_id()
-        order, resolved = await self._check(order, run_id)
-        order = await self._gates.admit(order, resolved)
+        order, resolved = await self._admit(*await self._check(order, run_id))
         cost_cap = await self._budget_gate.allow(order, resolved)
         # Others may have begun meanwhile, or the process may have begun to close.
         self._refuse_when_full(order.team_id)
@@ -176,13 +175,25 @@ class Executor:
         self._refuse_when_closing()
         self.suspensions.require(order.team_id)
         run_id = run_id or new_id()
-        order, resolved = await self._check(order, run_id)
-        order = await self._gates.admit(order, resolved)
+        order, resolved = await self._admit(*await self._check(order, run_id))
         cost_cap = await self._budget_gate.allow(order, resolved)
         unowned = Ownership(None, 0)
         execution = RunExecution(run_id, order, resolved, unowned, cost_cap)
         await execution.put_on_record(self._budget_gate)
         return run_id
+
+    async def _admit(
+        self, order: RunOrder, resolved: ResolvedModel
+    ) -> tuple[RunOrder, ResolvedModel]:
+        """Return an order as it may be recorded, with the plan that it brings.
+
+        Raises: as the policies do.
+        """
+        admitted = await self._gates.admit(order, resolved)
+        planner = admitted.served_planner
+        if planner is not None and planner != order.served_planner:
+            resolved = planned_by(resolved, planner)
+        return admitted, resolved
 
     async def _check(
         self, order: RunOrder, run_id: uuid.UUID

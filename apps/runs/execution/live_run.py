@@ -17,8 +17,9 @@ from apps.core.errors import ConductorError, Overloaded
 from apps.core.logs import bind
 from apps.engine import events as ev
 from apps.engine.conduct import conduct
+from apps.engine.gate import Gate
 from apps.engine.limits import Limits
-from apps.engine.ports import Gate, ModelClient, Ports, Progress, Task
+from apps.engine.ports import ModelClient, Ports, Progress, Task
 from apps.planners.worker_planning import WorkerPlanning
 from apps.runs.coordination.fail_run import Fault, fault_at_work
 from apps.runs.coordination.leases import Ownership

@@ -17,13 +17,13 @@ from uuid import UUID
 from apps.core.ids import new_id
 from apps.engine.calls import Attempt, AttemptFailed, ModelCalls, Target
 from apps.engine.errors import CallFailed, LimitReached, RunDenied
+from apps.engine.gate import Gate
 from apps.engine.limits import Limits
 from apps.engine.meter import Meter
 from apps.engine.ports import (
     Call,
     CallParams,
     Delta,
-    Gate,
     Message,
     ModelClient,
     PoolWorker,
