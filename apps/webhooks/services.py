@@ -36,6 +36,10 @@ NO_TYPES = "choose at least one type of event"
 SYSLOG_URL = f"must be like {SYSLOG_SCHEME}://host:{SYSLOG_PORT}"
 HTTPS_URL = "must begin with https://"
 NO_HEADERS = "syslog has no headers; leave it empty"
+HEADER_NEEDS_VALUE = (
+    "must be given again: the stored value is for another host; to send no header, "
+    "empty its name"
+)
 HEADER_NEEDS_BOTH = "a header needs a name and a value"
 
 
@@ -75,11 +79,13 @@ def webhook_update(
 ) -> Webhook:
     """Change what is given; one that is enabled again continues where it stopped.
 
+    The value of a header is for one scheme, host and port: another address needs it
+    again, so that nobody who cannot read it can have it sent elsewhere.
     Raises: InvalidFields, NotFound.
     """
     given = values_read(WebhookChange, values)
     row = _locked(webhook)
-    before = _facts(row)
+    before, former_origin = _facts(row), origin_of(row.url)
     for name in ("name", "url", "event_types", "is_enabled"):
         value = getattr(given, name)
         if value is not None:
@@ -94,6 +100,8 @@ def webhook_update(
             is_header_new = False  # its value stays as it is
         else:
             _set_header(row, name, value)
+    if row.header_value and not is_header_new and origin_of(row.url) != former_origin:
+        raise InvalidFields({"header_value": [HEADER_NEEDS_VALUE]})
     _check(row)
     row.save()
     after = _facts(row)

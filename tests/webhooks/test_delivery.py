@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from apps.audit.models import Entry
 from apps.audit.selectors import entry_list
+from apps.core.errors import InvalidFields
 from apps.llm.http import Post
 from apps.webhooks import sending
 from apps.webhooks.delivery_thread import DeliveryThread, deliver
@@ -150,6 +151,28 @@ def test_what_was_recorded_before_is_not_sent(make, cast, receiver):
     deliver_all()
     assert receiver.requests == []
     assert webhooks_due() == []
+
+
+def test_a_stored_header_is_sent_to_no_other_host(make, receiver):
+    header = {"header_name": "Authorization", "header_value": "Splunk canary"}
+    webhook, _ = make("run.ended", **header)
+
+    def move(url: str, **values: str) -> Webhook:
+        return webhook_update(
+            webhook=webhook, values={"url": url, **values}, actor=ACTOR
+        )
+
+    here, _, path = webhook.url.removeprefix("http://").partition("/")
+    for url in ("https://example.com/a", f"https://{here}/{path}"):
+        with pytest.raises(InvalidFields) as caught:
+            move(url)
+        assert "header_value" in caught.value.fields
+        assert row_of(webhook).url == webhook.url
+    assert move(f"{webhook.url}/elsewhere").header_value == webhook.header_value
+    moved = move("https://example.com/a", **header)
+    assert moved.url == "https://example.com/a"
+    without = move("https://example.net/a", header_name="", header_value="")
+    assert (without.url, without.header_value) == ("https://example.net/a", None)
 
 
 def test_ledger_is_sent_whole_and_in_order(make, cast, receiver, monkeypatch):
