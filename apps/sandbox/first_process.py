@@ -61,6 +61,10 @@ class Outside(NamedTuple):  # a dataclass takes longer to import than all the re
     report: int
 
 
+BEGUN = {"has_begun": True}
+"""Said before the first program starts: from then on, what goes wrong is theirs."""
+
+
 def first_process_run(job: Mapping[str, Any], outside: Outside) -> None:
     """Do the whole work of the first process; returns when the job has ended."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -160,6 +164,7 @@ def _write(path: str, text: str) -> None:
 
 def _programs_run(job: Mapping[str, Any], outside: Outside) -> dict[str, Any]:
     """Start the programs; return what became of them when the first has ended."""
+    _say(outside.status, BEGUN)
     programs = job["programs"]
     ends = socket.socketpair() if len(programs) > 1 else ()
     started = []

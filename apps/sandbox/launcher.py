@@ -23,7 +23,7 @@ if __name__ == "__main__":  # with -I, nothing of the product can be imported ye
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from apps.sandbox import system_calls as calls
-from apps.sandbox.first_process import USER, Outside, first_process_run
+from apps.sandbox.first_process import BEGUN, USER, Outside, first_process_run
 
 NOBODY = 65_534
 """Who a sandbox is outside of it if root starts it: limits do not count for root."""
@@ -102,13 +102,18 @@ def _watch(
     poll.register(status, select.POLLIN)
     poll.register(1, 0)
     deadline = time.monotonic() + limits["wall_s"]
+    has_begun = False
     while True:
         for descriptor, _ in poll.poll(LOOK_S * 1_000):
             if descriptor == 1:
                 return {"problem": "nobody waits for it any more"}
+            lines = os.read(status, MAX_STATUS).splitlines()
+            if lines and json.loads(lines[0]) == BEGUN:
+                has_begun, lines = True, lines[1:]
+                if not lines:
+                    continue
             # A program that could not begin says so in a line before the last one.
-            told, _, _ = os.read(status, MAX_STATUS).partition(b"\n")
-            ended = json.loads(told) if told else {"problem": "it ended early"}
+            ended = json.loads(lines[0]) if lines else _ended_early(has_begun)
             return _with_limits(ended, limits, outputs)
         if time.monotonic() > deadline:
             return {"limit": "timeout"}
@@ -116,6 +121,11 @@ def _watch(
             return {"limit": "output"}
         if _memory_below(process) > limits["memory_bytes"]:
             return {"limit": "memory"}
+
+
+def _ended_early(has_begun: bool) -> dict[str, Any]:
+    """Return why the first process ended without a word: programs can bring it down."""
+    return {"limit": "crashed"} if has_begun else {"problem": "it ended early"}
 
 
 def _with_limits(

@@ -27,6 +27,7 @@ from apps.sandbox.types import (
 LAUNCHER = Path(__file__).with_name("launcher.py")
 PROGRAMS = Path(__file__).with_name("programs")
 SPARE_S = 30.0
+FROM_WITHIN = "the sandbox was ended from within"
 """Seconds that the launcher has beyond the time of its programs."""
 MEMORY_ERROR = "MemoryError"
 
@@ -108,7 +109,8 @@ def _outcome(told: Mapping[str, Any], limits: SandboxLimits) -> SandboxOutcome:
 
 def _end(told: Mapping[str, Any], limits: SandboxLimits) -> tuple[SandboxEnd, str]:
     if limit := told.get("limit"):
-        return SandboxEnd(limit), ""
+        is_crash = limit == SandboxEnd.CRASHED
+        return SandboxEnd(limit), FROM_WITHIN if is_crash else ""
     codes = [
         os.waitstatus_to_exitcode(status)
         for status in told["statuses"]

@@ -45,6 +45,8 @@ NAMED = {  # name: number on x86_64, on aarch64
     "msgget": (68, 186),
     "name_to_handle_at": (303, 264),
     "open_by_handle_at": (304, 265),
+    "migrate_pages": (256, 238),
+    "move_pages": (279, 239),
     "perf_event_open": (298, 241),
     "personality": (135, 92),
     "pivot_root": (155, 41),
@@ -71,8 +73,17 @@ NAMED = {  # name: number on x86_64, on aarch64
 ONLY_X86_64 = (133, 134, 154, 172, 173)
 """mknod, uselib, modify_ldt, iopl, ioperm."""
 MKNODAT = (259, 33)
-EVERYWHERE = (425, 426, 427, *range(428, 434), 438, 442, 447)
-"""io_uring, mounts by descriptor, pidfd_getfd, mount_setattr, memfd_secret."""
+EVERYWHERE = (425, 426, 427, *range(428, 434), 438, 440, 442, 447)
+"""io_uring, mounts by descriptor, pidfd_getfd, process_madvise, mount_setattr,
+memfd_secret."""
+OF_ITSELF = {  # name: number on x86_64, on aarch64
+    "prlimit64": (302, 261),
+    "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+}
+"""Calls whose first argument is a process: a program may name itself alone, by 0."""
 CLONE, SOCKET, MMAP, CLONE3 = (56, 220), (41, 198), (9, 222), 435
 
 
@@ -120,6 +131,13 @@ def filter_program(machine: str, families: Sequence[int] = FAMILIES) -> bytes:
             _refuse(errno.EAFNOSUPPORT),
         ),
     ]
+    for numbers in OF_ITSELF.values():
+        steps += _if_equal(
+            numbers[column],
+            _load(FIRST_ARGUMENT_AT),
+            *_if_equal(0, _step(RETURN, ALLOW)),
+            _refuse(errno.EPERM),
+        )
     for number in refused:
         steps += _if_equal(number, _refuse(errno.EPERM))
     steps.append(_step(RETURN, ALLOW))

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from secrets import token_hex
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
@@ -179,9 +179,23 @@ def _files(*names: str) -> dict[str, str]:
 def _is_same_value(found: str, expected: str) -> bool:
     try:
         same_text = found.strip() == expected.strip()
-        return same_text or bool(json.loads(found) == json.loads(expected))
+        return same_text or _are_equal(json.loads(found), json.loads(expected))
     except (ValueError, RecursionError):
         return False
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    """Compare JSON values; unlike in Python, `true` is not 1."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_are_equal, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        names = one.keys()
+        return names == other.keys() and all(
+            _are_equal(one[name], other[name]) for name in names
+        )
+    return bool(one == other)
 
 
 def _is_same_text(found: str, expected: str) -> bool:

@@ -271,6 +271,21 @@ ON_OTHERS = (
         "print(os.getppid())",
         "failed",
     ),
+    *(
+        Attack(
+            f"limits of process 1: {limit}",
+            "import os, resource, time\n"
+            f"resource.prlimit(1, resource.{limit}, (0, 0))\n"
+            "for n in range(50): os.fork() or os._exit(0); time.sleep(0.01)",
+            "failed: PermissionError",
+        )
+        for limit in ("RLIMIT_CPU", "RLIMIT_AS", "RLIMIT_NOFILE", "RLIMIT_FSIZE")
+    ),
+    Attack(
+        "processors of process 1",
+        "import os\nos.sched_setaffinity(1, {0})",
+        "failed: PermissionError",
+    ),
     Attack(
         "signals to other processes",
         f"{TRY}\n"

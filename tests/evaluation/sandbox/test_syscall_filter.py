@@ -49,6 +49,14 @@ def verdict(machine: str, number: int, *arguments: int, of: str = "") -> int:
 
 
 @pytest.mark.parametrize("machine", NUMBERS)
+def test_limits_are_those_of_the_program_itself(machine):
+    prlimit = {"x86_64": 302, "aarch64": 261}[machine]
+    assert verdict(machine, prlimit, 0, 7) == ALLOW
+    for process in (1, 2, 70_000):
+        assert verdict(machine, prlimit, process, 7) == REFUSE | errno.EPERM
+
+
+@pytest.mark.parametrize("machine", NUMBERS)
 def test_what_is_refused(machine):
     read, mount, clone, socket, mmap = NUMBERS[machine]
     forbidden = REFUSE | errno.EPERM
