@@ -12,14 +12,18 @@ from urllib.parse import urlsplit, urlunsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
+from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialAccount, SocialLogin
 from django.conf import settings
 from django.contrib import messages
+from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils import timezone, translation
+from django.utils.translation import gettext
 
 from apps.accounts.digests import INVITATION_MAIL, digests_of
 from apps.accounts.models import Invitation, User
@@ -99,9 +103,17 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def save_user(
         self, request: HttpRequest, user: User, form: Any, commit: bool = True
     ) -> User:
-        """Save a new user with the name they gave."""
+        """Save a new user with the name they gave.
+
+        Of several requests with one address at once, all but one are sent to sign in.
+        """
         user.name = form.cleaned_data.get("name", "") or user.name
-        saved: User = super().save_user(request, user, form, commit)
+        try:
+            with transaction.atomic():
+                saved: User = super().save_user(request, user, form, commit)
+        except IntegrityError:
+            messages.error(request, gettext("There is an account with this address."))
+            raise ImmediateHttpResponse(redirect("account_login")) from None
         return saved
 
     def get_signup_redirect_url(self, request: HttpRequest) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -9,8 +10,10 @@ from threading import Barrier
 
 import pytest
 from django.db import connection
+from django.test import Client
+from django.urls import reverse
 
-from apps.accounts.models import ApiKey, Invitation, Membership
+from apps.accounts.models import ApiKey, Invitation, Membership, User
 from apps.accounts.services import (
     api_key_rotate,
     invitation_accept,
@@ -22,6 +25,7 @@ from apps.core.errors import ConductorError
 from tests.accounts.ledger import actions
 from tests.factories import (
     ACTOR,
+    PASSWORD,
     MembershipFactory,
     TeamFactory,
     UserFactory,
@@ -85,6 +89,26 @@ def test_address_invited_twice_at_once_is_invited_once():
     assert at_once(invite, invite) == ["", "InvalidFields"]
     assert Invitation.objects.for_team(team.id).count() == 1
     assert actions(team) == ["invitation.created"]
+
+
+def test_accounts_made_with_one_invitation_at_once_are_one():
+    team, answers = TeamFactory.create(), []
+    _, token = invitation_create(
+        team=team, email="new@example.org", role="member", actor=ACTOR
+    )
+    clients = [Client(raise_request_exception=False) for _ in range(8)]
+    for client in clients:
+        client.get(f"/invitations/{token}/")
+
+    def sign_up(client: Client) -> None:
+        person = {"name": "New", "email": "new@example.org", "password1": PASSWORD}
+        answers.append(client.post(reverse("account_signup"), person))
+
+    at_once(*(partial(sign_up, client) for client in clients))
+    assert [answer.status_code for answer in answers if answer.status_code >= 500] == []
+    assert User.objects.count() == 1
+    led_to = Counter(answer.headers.get("Location") for answer in answers)
+    assert led_to[f"/invitations/{token}/"] == 1
 
 
 def test_key_rotated_twice_at_once_is_rotated_once():
