@@ -6,7 +6,6 @@ import re
 
 OPEN = "<think>"
 CLOSE = "</think>"
-_BLOCK = re.compile(f"{OPEN}.*?{CLOSE}", re.DOTALL)
 _THINKING = re.compile(r"(?:\A|<think>)((?:(?!<think>).)*?)</think>", re.DOTALL)
 """The thinking in a block; some servers swallow the first opening tag."""
 FENCE = "```"
@@ -39,7 +38,7 @@ class ThinkFilter:
         # Blocks that are closed are taken out at once, so that any number of them takes
         # linear time: up to the last closing tag each opening one has its end.
         end = text.rfind(CLOSE) + len(CLOSE) if CLOSE in text else 0
-        seen = _BLOCK.sub("", text[:end])
+        seen = _without_blocks(text[:end])
         before, opened, inside = text[end:].partition(OPEN)
         if opened:
             self._is_inside = True
@@ -93,6 +92,19 @@ def without_fences(text: str) -> str:
     if inner[: len(FENCED_AS)].lower() == FENCED_AS:
         inner = inner[len(FENCED_AS) :].lstrip()
     return inner
+
+
+def _without_blocks(text: str) -> str:
+    """Return `text` without its blocks; after each opening tag there is a closing one.
+
+    A regular expression would look through the whole text again for each tag.
+    """
+    parts: list[str] = []
+    place = 0
+    while (start := text.find(OPEN, place)) >= 0:
+        parts.append(text[place:start])
+        place = text.find(CLOSE, start) + len(CLOSE)
+    return "".join((*parts, text[place:]))
 
 
 def _end_like(text: str, tag: str) -> str:

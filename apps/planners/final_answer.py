@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-BOXED = r"\boxed{"
+BOXED = re.compile(r"\\boxed\{|[{}]")
 MARKED = re.compile(
     r"^[ \t>*_#-]*(?:(?:the[ \t]+)?(?:final[ \t]+)?answer(?:[ \t]+is)?[ \t]*[:=]|"
     r"(?:the|so the)[ \t]+(?:final[ \t]+)?answer[ \t]+is\b|####)"
@@ -17,13 +17,13 @@ MARKED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 BOLD = re.compile(r"\*\*(?P<answer>[^*\n]+)\*\*")
-SIGNATURE = re.compile(r"\n+— simulated worker \S+\s*$")
+_SIGNATURE = re.compile(r"\n— simulated worker \S++\s*+\Z")
 """The line in which a simulated worker says who it is; no part of its answer."""
 
 
 def final_answer(text: str) -> str:
     """Return the final answer in `text`, without emphasis; empty: there is no text."""
-    written = SIGNATURE.sub("", text).strip()
+    written = without_signature(text).strip()
     boxed = _boxed(written)
     if boxed is not None:
         return _plain(boxed)
@@ -34,17 +34,24 @@ def final_answer(text: str) -> str:
     return _plain(written.rsplit("\n", 1)[-1])
 
 
+def without_signature(text: str) -> str:
+    """Return `text` without the signature of a simulated worker."""
+    found = _SIGNATURE.search(text)
+    return text if found is None else text[: found.start()].rstrip("\n")
+
+
 def _boxed(text: str) -> str | None:
     """Return what the last complete `\\boxed{…}` holds; braces may be nested."""
-    start = text.rfind(BOXED)
-    while start >= 0:
-        depth = 0
-        for at in range(start + len(BOXED) - 1, len(text)):
-            depth += {"{": 1, "}": -1}.get(text[at], 0)
-            if depth == 0:
-                return text[start + len(BOXED) : at]
-        start = text.rfind(BOXED, 0, start)
-    return None
+    last: tuple[int, int] | None = None
+    open_braces: list[tuple[int, bool]] = []
+    for found in BOXED.finditer(text):
+        if found[0] != "}":
+            open_braces.append((found.end(), found[0] != "{"))
+        elif open_braces:
+            start, is_boxed = open_braces.pop()
+            if is_boxed and (last is None or start > last[0]):
+                last = start, found.start()
+    return None if last is None else text[last[0] : last[1]]
 
 
 def _plain(answer: str) -> str:

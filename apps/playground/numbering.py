@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 from apps.runs.records.round_view import RoundView
 
-_LIST = re.compile(r'model_id["\']?\s*[:=]\s*\[([^\]]{0,2000})\]')
+_LIST = re.compile(r'model_id["\']?\s*[:=]\s*\[([^\[\]]{0,2000})\]')
 _EACH = re.compile(r'"worker"\s*:\s*(\d{1,6})\b')
 """In a plan that was written as JSON."""
 _NUMBER = re.compile(r"\d{1,6}")

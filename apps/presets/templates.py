@@ -19,7 +19,7 @@ MOST_PLACES = 500
 NAME_LENGTH = 40
 DEFAULT_LENGTH = 1_000
 _NAME = re.compile(rf"[A-Za-z_][A-Za-z0-9_]{{0,{NAME_LENGTH - 1}}}")
-_OPENING = re.compile(r"(\\*)(\{{2,})")
+_OPENING = re.compile(r"(?<!\\)(\\*+)(\{{2,})")
 
 
 class TemplateError(ValueError):
@@ -126,30 +126,36 @@ def _pieces(text: str) -> Iterator[tuple[TemplatePart, str | None]]:
             yield TemplatePart(before + "{" * single), None
         start = opening.start(2) + single + 2
         closing = text.find("}}", start)
-        line = text.count("\n", 0, start) + 1
         if closing < 0:
             raise TemplateError(
-                rf"line {line}: a variable is not closed: {{{{ has no }}}} after it; "
-                r"write \{{ for two braces"
+                rf"line {_line(text, start)}: a variable is not closed: {{{{ has no "
+                r"}} after it; write \{{ for two braces"
             )
-        name, default = _variable(text[start:closing], line)
+        try:
+            name, default = _variable(text[start:closing])
+        except TemplateError as exc:
+            raise TemplateError(f"line {_line(text, start)}: {exc}") from None
         yield TemplatePart(variable=name), default
         place = closing + 2
     if place < len(text):
         yield TemplatePart(text[place:]), None
 
 
+def _line(text: str, place: int) -> int:
+    return text.count("\n", 0, place) + 1
+
+
 def _bytes(text: str) -> int:
     return len(text.encode(errors="surrogatepass"))
 
 
-def _variable(inside: str, line: int) -> tuple[str, str | None]:
+def _variable(inside: str) -> tuple[str, str | None]:
     name, bar, default = inside.partition("|")
     name = name.strip()
     if not _NAME.fullmatch(name):
         shown = name if len(name) <= NAME_LENGTH else f"{name[:NAME_LENGTH]}…"
         raise TemplateError(
-            rf"line {line}: {shown!r} is no name of a variable; names have letters, "
+            rf"{shown!r} is no name of a variable; names have letters, "
             rf"digits and _, begin with no digit and have at most {NAME_LENGTH} "
             r"characters; write \{{ for two braces"
         )
@@ -157,13 +163,12 @@ def _variable(inside: str, line: int) -> tuple[str, str | None]:
         return name, None
     if "{{" in default:
         raise TemplateError(
-            f"line {line}: the default of {name!r} holds {{{{; close the variable with "
+            f"the default of {name!r} holds {{{{; close the variable with "
             "}} before another one begins"
         )
     if len(default) > DEFAULT_LENGTH:
         raise TemplateError(
-            f"line {line}: the default of {name!r} has more than {DEFAULT_LENGTH:,} "
-            "characters"
+            f"the default of {name!r} has more than {DEFAULT_LENGTH:,} characters"
         )
     return name, default
 

@@ -19,7 +19,7 @@ from apps.simulator.families.solution import Claim, Family, Solution
 from apps.simulator.workers import SimulatedWorker
 
 BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
-FENCE = re.compile(r"```\w*\n(.*?)\n```", re.DOTALL)
+FENCE = re.compile(r"```\w*+\n((?:(?!\n?```).)*+)\n```", re.DOTALL)
 ITEM = " " * 3
 """Indents what belongs to an item of a numbered list."""
 SIGNATURE = "\n\n— simulated worker "

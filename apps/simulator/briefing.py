@@ -6,7 +6,10 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-_TAG = r"<{0}(?:\s+agent=\"?(?P<agent>\d+)\"?)?\s*>\n?(?P<text>.*?)\n?</{0}>"
+_TAG = (
+    r"<{0}(?:\s++agent=\"?(?P<agent>\d++)\"?)?+\s*+>\n?"
+    r"(?P<text>(?:(?!\n?</?{0}\b).)*+)\n?</{0}>"
+)
 QUESTION = re.compile(_TAG.format("question"), re.DOTALL)
 SUBTASK = re.compile(_TAG.format("subtask"), re.DOTALL)
 RESPONSE = re.compile(_TAG.format("response"), re.DOTALL)
@@ -24,7 +27,7 @@ _TURN = re.compile(
     r"(?:^|\n\n)(?P<who>User|Assistant|Tool result|Assistant calls a tool): "
 )
 """Begins a turn in a conversation that is written as one question."""
-_PART = re.compile(r"this part:\s*«(?P<part>.*?)»", re.DOTALL)
+_PART = re.compile(r"this part:\s*«(?P<part>[^«»]*+)»", re.DOTALL)
 
 
 class BriefingRole(StrEnum):

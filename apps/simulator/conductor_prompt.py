@@ -27,7 +27,7 @@ REJECTION = re.compile(
 )
 NO_ANSWER = re.compile(
     r"^(?:It gave no final response|There is no answer yet)"
-    r"|^Its final response:\s+(?:<response>\s+)?\W*(?:error|failed|failure)\b",
+    r"|^Its final response:\s(?:\s*+<response>\s)?\W*+(?:error|failed|failure)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 FAILED_STEP = re.compile(r"^Step (\d{1,3}): failed", re.IGNORECASE | re.MULTILINE)

@@ -17,7 +17,9 @@ from apps.simulator import structured
 from apps.simulator.answers import SimulatedAnswer
 from apps.simulator.request import SimulatedRequest, SimulatedToolCall, Tool
 
-SCRIPTED = re.compile(r"\[\[call ([\w.-]+) (\{.*?\})\]\]", re.DOTALL)
+SCRIPTED = re.compile(
+    r"\[\[call ([\w.-]+) (\{(?:(?!\[\[call |\}\]\]).)*+\})\]\]", re.DOTALL
+)
 NAME_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 EMPTY_WORDS = frozenset(
     re.findall(
@@ -31,10 +33,12 @@ NAME = r"[A-Z][\w'-]*(?:\s[A-Z][\w'-]*)*"
 PLACES = re.compile(
     rf"\b(?:in|for|of|at|to|from)\s+({NAME}(?:(?:,|,?\s+and)\s+(?:in\s+)?{NAME})*)"
 )
-AND = re.compile(r"\s*,?\s+and\s+(?:in\s+)?|\s*,\s*")
-QUOTED = re.compile(r"[\"'«“](.+?)[\"'»”]")
+AND = re.compile(r"(?<!\s)(?:(?:\s++|\s*+,\s++)and\s++(?:in\s++)?|\s*+,\s*+)")
+QUOTED = re.compile(r"[\"'«“]([^«“\n]+?)[\"'»”]")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-SUM = re.compile(r"\(*-?\d[\d\s.+*/()^%-]*[+*/^%-][\d\s.+*/()^%-]*\d\)*")
+SUM_RUN = re.compile(r"[\d\s.+*/()^%-]++")
+SUM_START = re.compile(r"(?<!\()\(*+-?\d")
+OPERATORS = "+*/^%-"
 
 
 def scripted(text: str) -> tuple[SimulatedToolCall, ...]:
@@ -146,8 +150,7 @@ def _evidence(
 
 def _string(name: str, text: str, places: tuple[str, ...]) -> str | None:
     if name in ("expression", "formula"):
-        found = SUM.search(text)
-        return found[0].strip() if found else None
+        return _sum(text)
     if name in ("query", "question", "text", "prompt", "q"):
         quoted = QUOTED.search(text)
         return quoted[1] if quoted else text
@@ -155,6 +158,18 @@ def _string(name: str, text: str, places: tuple[str, ...]) -> str | None:
         return places[0]
     quoted = QUOTED.search(text)
     return quoted[1] if quoted else None
+
+
+def _sum(text: str) -> str | None:
+    """Return the first term with an operator between two numbers."""
+    for run in SUM_RUN.findall(text):
+        if (start := SUM_START.search(run)) is None:
+            continue
+        last = max(n for n, each in enumerate(run) if each.isdecimal())
+        if set(OPERATORS) & set(run[start.end() : last]):
+            closing = len(run[last + 1 :]) - len(run[last + 1 :].lstrip(")"))
+            return str(run[start.start() : last + 1 + closing])
+    return None
 
 
 def _places(text: str) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ MAX_COLUMNS = 500
 DATE_FORMATS = frozenset([*range(14, 23), *range(45, 48)])
 """Numbers of the formats for dates and times that every workbook has."""
 DATE_LETTERS = re.compile(r"[ymdhs]", re.IGNORECASE)
-NO_DATE = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
+NO_DATE = re.compile(r'"[^"]*"|\[[^\[\]]*\]|\\.')
 """Parts of a format that say nothing of dates."""
 DAY_ZERO = datetime(1899, 12, 30)  # noqa: DTZ001  a workbook knows no time zone
 LAST_DAY = 2_958_465

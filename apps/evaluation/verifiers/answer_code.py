@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import textwrap
 
-from apps.planners.final_answer import SIGNATURE
+from apps.planners.final_answer import without_signature
 
 BLOCK = re.compile(
-    r"^(?P<indent>[ \t]*)```[ \t]*(?P<language>[\w+#.-]*)[^\n]*\n"
+    r"^(?P<indent>[ \t]*)```[ \t]*+(?P<language>[\w+#.-]*+)[^\n]*+\n"
     r"(?P<code>.*?)(?:^[ \t]*```[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
@@ -22,7 +22,7 @@ def answer_code(text: str) -> str:
     Without one, the last block without a language; without any block, the whole text.
     A block that is not closed goes to the end.
     """
-    written = SIGNATURE.sub("", text)
+    written = without_signature(text)
     blocks = list(BLOCK.finditer(written))
     of_python = [each for each in blocks if each["language"].lower() in PYTHON]
     chosen = of_python or [each for each in blocks if not each["language"]]

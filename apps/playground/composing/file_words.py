@@ -12,7 +12,9 @@ from django.utils.translation import get_language, gettext, ngettext
 from apps.web.script_words import ENGLISH
 
 _COUNTED = re.compile(r"(?P<shown>[\d,]+) (?P<noun>[a-z]+?)s?(?P<more> or more)?")
-_CUT = re.compile(r"the first (?P<shown>.+?)(?: of (?P<total>.+))? are included")
+_CUT = re.compile(
+    r"the first (?P<shown>.{1,80}?)(?: of (?P<total>.{1,80}))? are included"
+)
 
 
 def extent_words(extent: str) -> str:

@@ -53,7 +53,7 @@ _KEPT = 2_000
 _ENDS = {"$": "$", "$$": "$$", r"\(": r"\)", r"\[": r"\]"}
 _AS_ALIGN = re.compile(r"\\(begin|end)\{(?:aligned|gathered|split)\}")
 _RUN = re.compile(rf"[_^&]{{{DEEPEST}}}|(?:\\[a-zA-Z]+\s*){{{DEEPEST}}}")
-_AMOUNT = re.compile(r"[\d.,]+\W*\s+[^\W\d_]{2}")
+_AMOUNT = re.compile(r"[\d.,]++\W*+(?<=\s)[^\W\d_]{2}")
 """The start of "5 dollars": a figure and a word."""
 _TAG = re.compile(r"<\s*/?\s*([^\s/>]*)")
 _SPENT = "formula_characters"

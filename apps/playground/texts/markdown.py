@@ -94,8 +94,8 @@ _PER_NOTE = 50
 _DELIMITERS = "[]*_~`<>!\\&"
 _STOPS = '#$%+-:=@^{}"'
 """At these the parser stops to look, in vain for the most part."""
-_TABLE_RULE = re.compile(r"[\s>*+|:-]*-[\s|:-]*$")
-"""A line under a table's head, perhaps inside of a quote or a list."""
+_RULE_HEAD, _RULE_TAIL = re.compile(r"[\s>*+|:-]*"), re.compile(r"[\s|:]*")
+"""A line under a table's head, before and after its last dash."""
 _FENCE = re.compile(r"[\s>]*(?:```|~~~)")
 _BULLETS = re.compile(r"[\s>]*((?:(?:[-*+]|\d{1,9}[.)])[ \t]+)+)")
 _OWN_BLOCK = re.compile(r"[\s>]*(?:[|#]|[-*+] |\d+[.)] )")
@@ -246,7 +246,13 @@ def _columns(line: str, before: int) -> int:
     if not line.strip(" \t\r\n>"):
         return 0
     bars = line.count("|")
-    return max(before, bars + 1) if bars and _TABLE_RULE.match(line) else before
+    return max(before, bars + 1) if bars and _is_table_rule(line) else before
+
+
+def _is_table_rule(line: str) -> bool:
+    """Return whether a line may stand under a table's head, in a quote or list too."""
+    head, dash, tail = line.rpartition("-")
+    return bool(dash and _RULE_HEAD.fullmatch(head) and _RULE_TAIL.fullmatch(tail))
 
 
 def _keep(tag: str, name: str, value: str) -> str | None:

@@ -20,7 +20,7 @@ from apps.simulator.chance import draw, pick
 BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 PLAN_TITLE = "Plan"
 BAD_METHOD = "Take the numbers or words of the question in any order and guess."
-FENCE = re.compile(r"```python\n(.*?)\n```", re.DOTALL)
+FENCE = re.compile(r"```python\n((?:(?!\n?```).)*+)\n```", re.DOTALL)
 UNKNOWN = (
     "I can't answer this: I am a simulated worker that knows a few kinds of tasks, and "
     "this is none of them."

@@ -37,7 +37,7 @@ _STARTS = (
     "what|how|who|which|convert|reverse|calculate|compute|write|sort|count|is|tell|give"
 )
 _BOUNDARY = re.compile(
-    rf"(?<=[?!])\s+|;\s*|\n+(?:[-*\d.)\s]+)?|,?\s+and\s+(?:also\s+)?(?=(?:{_STARTS})\b)",
+    rf"(?<=[?!])\s+|;\s*|\n+(?:[-*\d.)\s]+)?|(?:,\s++|(?<![\s,])\s++)and\s++(?:also\s++)?(?=(?:{_STARTS})\b)",
     re.IGNORECASE,
 )
 

@@ -39,7 +39,7 @@ ASKS = re.compile(
     r"result|value|simplify)\b|=",
     re.IGNORECASE,
 )
-CANDIDATE = re.compile(r"[-+(\s]*\.?\d[\d\s.()+\-*/^%]*")
+CANDIDATE = re.compile(r"(?<![-+(\s])[-+(\s]*+\.?\d[\d\s.()+\-*/^%]*")
 TOKEN = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+|[-+*/^%()])")
 SIGNS = {"+": "+", "-": "−", "*": "×", "/": "÷", "^": "^"}
 

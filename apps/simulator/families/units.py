@@ -77,27 +77,28 @@ def _table() -> dict[str, Unit]:
 
 
 UNITS = _table()
-_WORD = "|".join(re.escape(name) for name in sorted(UNITS, key=len, reverse=True))
-_DEGREES = r"(?:degrees?\s+)?"
-_AMOUNT = r"(?P<amount>-?\d[\d,]*(?:\.\d+)?)"
+_NAMES = "|".join(re.escape(name) for name in sorted(UNITS, key=len, reverse=True))
+_WORD = rf"(?=[^\W\d_]|°)(?:{_NAMES})"
+_DEGREES = r"(?:degrees?\s++)?+"
+_AMOUNT = r"(?<![\d.])(?<!\d,)(?P<amount>-?\d[\d,]*+(?:\.\d++)?)"
 FORWARD = re.compile(
-    rf"{_AMOUNT}\s*{_DEGREES}(?P<source>{_WORD})\s+"
-    rf"(?:is\s+)?(?:to|in|into|as|equals?)\s+{_DEGREES}(?P<target>{_WORD})(?!\w)",
+    rf"{_AMOUNT}\s*+{_DEGREES}(?P<source>{_WORD})\s++"
+    rf"(?:is\s++)?(?:to|in|into|as|equals?)\s++{_DEGREES}(?P<target>{_WORD})(?!\w)",
     re.IGNORECASE,
 )
 HOW_MANY = re.compile(
-    rf"how many\s+(?P<target>{_WORD})\s+(?:are\s+|is\s+)?(?:there\s+)?(?:in|make)\s+"
-    rf"(?:an?\s+|{_AMOUNT}\s*)?{_DEGREES}(?P<source>{_WORD})(?!\w)",
+    rf"how many\s++(?P<target>{_WORD})\s++(?:are\s++|is\s++)?(?:there\s++)?"
+    rf"(?:in|make)\s++(?:an?\s++|{_AMOUNT}\s*+)?{_DEGREES}(?P<source>{_WORD})(?!\w)",
     re.IGNORECASE,
 )
 TO_WHAT = re.compile(
-    rf"{_AMOUNT}\s*{_DEGREES}(?P<source>{_WORD})\s+(?:is|are|equals?)\s+"
-    rf"how many\s+(?P<target>{_WORD})(?!\w)",
+    rf"{_AMOUNT}\s*+{_DEGREES}(?P<source>{_WORD})\s++(?:is|are|equals?)\s++"
+    rf"how many\s++(?P<target>{_WORD})(?!\w)",
     re.IGNORECASE,
 )
 NAMED_FIRST = re.compile(
-    rf"(?:what is|how much is)\s+{_AMOUNT}\s*{_DEGREES}(?P<source>{_WORD})\s+"
-    rf"in\s+{_DEGREES}(?P<target>{_WORD})(?!\w)",
+    rf"(?:what is|how much is)\s++{_AMOUNT}\s*+{_DEGREES}(?P<source>{_WORD})\s++"
+    rf"in\s++{_DEGREES}(?P<target>{_WORD})(?!\w)",
     re.IGNORECASE,
 )
 

@@ -10,12 +10,13 @@ from apps.simulator.families.solution import Claim, Family, Solution, solution
 MAX_LENGTH = 2000
 """Characters of a text to work on."""
 QUOTED = re.compile(
-    r"[\"“«„`]([^\"”»“`]+)[\"”»“`]|(?<!\w)['‘](.+?)['’](?!\w)", re.DOTALL
+    r"[\"“«„`]([^\"“«„”»`]+)[\"”»“`]"
+    r"|(?<!\w)['‘]((?:(?!\W['‘]).)+?)['’](?!\w)",
+    re.DOTALL,
 )
 NAMED = re.compile(
     r"\b(?:word|letters)\s+([A-Za-zÀ-ÿ]{2,})\b(?!\s+(?:of|in)\b)", re.IGNORECASE
 )
-AFTER_COLON = re.compile(r":\s*(\S.*?)\s*$", re.DOTALL)
 LAST_WORD = re.compile(r"\bin\s+([A-Za-zÀ-ÿ]{2,})\W*$")
 ONE_LETTER = re.compile(
     r"\b(?:letters?|times|many|often)\W+(?:does\s+)?(?:the\s+)?(?:letters?\s+)?['\"‘“]?([a-z])(?:['’]?s)?['\"’”]?\s+"
@@ -40,7 +41,9 @@ def find_target(text: str) -> str | None:
     longer = [part for part in quoted if len(part) > 1]
     if longer or quoted:
         return str((longer or quoted)[-1]).strip()
-    for pattern in (AFTER_COLON, NAMED, LAST_WORD):
+    if after_colon := text.partition(":")[2].strip():
+        return after_colon
+    for pattern in (NAMED, LAST_WORD):
         if match := pattern.search(text):
             return str(match[1]).strip()
     return None

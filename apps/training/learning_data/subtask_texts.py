@@ -19,7 +19,7 @@ MAX_GROUPS = 20_000
 """Different texts that are counted; bounds the memory."""
 RIGHT_ABOVE = 0.5
 """A grade above this is a right answer."""
-_QUOTED = re.compile(r"«[^»]*»|“[^”]*”|\"[^\"]*\"|`[^`]*`")
+_QUOTED = re.compile(r"«[^«»]*»|“[^“”]*”|\"[^\"]*\"|`[^`]*`")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
