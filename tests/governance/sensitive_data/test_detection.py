@@ -12,6 +12,7 @@ from apps.accounts.keys import key_generate
 from apps.core.data_classes import DATA_CLASSES, highest
 from apps.governance.sensitive_data.classification import classify
 from apps.governance.sensitive_data.detection import CLASS_OF, KINDS, findings_in
+from apps.governance.sensitive_data.plain_text import plain_text
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -48,6 +49,16 @@ def texts(text: str) -> list[str]:
         ("AKIAIOSFODNN7EXAMPLE", "secret", "AKIAIOSFODNN7EXAMPLE"),
         ("password: hT7#kQ2!vX9z", "secret", "hT7#kQ2!vX9z"),
         ("api_key='a8Fk39dLq02Zm5Tx'", "secret", "a8Fk39dLq02Zm5Tx"),
+        ("card 4111.1111.1111.1111 exp", "card", "4111.1111.1111.1111"),
+        ("4111\u00a01111  1111\n1111!", "card", "4111\u00a01111  1111\n1111"),
+        (
+            "４１１１ １１１１ １１１１ １１１１",
+            "card",
+            "４１１１ １１１１ １１１１ １１１１",
+        ),
+        ("é 4111\u200b1111\u00ad1111–1111", "card", "4111\u200b1111\u00ad1111–1111"),
+        ("DE89-3704-0044-0532-0130-00", "iban", "DE89-3704-0044-0532-0130-00"),
+        ("to ana＠example．org", "email", "ana＠example．org"),
         (
             "-----BEGIN RSA PRIVATE KEY-----",
             "secret",
@@ -130,3 +141,14 @@ def test_the_highest_class_wins() -> None:
     assert found.findings == {"iban": 1, "email": 1}
     assert classify(["x"], ["restricted", "public"]).data_class == "restricted"
     assert highest(()) == DATA_CLASSES[0]
+
+
+@given(st.text(alphabet="a \n\u00a0\u200b\u00ade\u0301é１–-x\ufb01한ᄒ", max_size=30))
+def test_each_part_of_the_plain_form_stands_somewhere_in_the_text(text: str) -> None:
+    plain = plain_text(text)
+    places = [plain.span(n, n + 1) for n in range(len(plain.text))]
+    assert all(0 <= start < end <= len(text) for start, end in places)
+    assert places == sorted(places)
+    if plain.text:
+        start, end = plain.span(0, len(plain.text))
+        assert plain_text(text[start:end]).text == plain.text
