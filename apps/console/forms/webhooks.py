@@ -13,7 +13,7 @@ from apps.webhooks.addresses import SYSLOG_SCHEME
 from apps.webhooks.event_types import EVENT_TYPES
 from apps.webhooks.models import MAX_NAME, MAX_URL, Webhook, WebhookKind
 
-KEEPS = _("Empty: the stored value stays, as long as the header keeps its name.")
+KEEPS = _("Empty: the stored value stays, for the same header and the same host.")
 
 
 class WebhookForm(ConsoleForm):
