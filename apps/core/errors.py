@@ -6,6 +6,7 @@ Messages are one sentence, name the thing with `!r`, and never hold a secret.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import ClassVar
 
 
@@ -37,13 +38,21 @@ class InvalidInput(ConductorError):
     http_status = 400
 
 
+MAX_FAULTS = 50
+"""Wrong fields that one answer names."""
+
+
 class InvalidFields(InvalidInput):
-    """One or more fields are wrong; each has messages of its own, for forms."""
+    """One or more fields are wrong; each has messages of its own, for forms.
+
+    The first `MAX_FAULTS` are named.
+    """
 
     def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
         """Take messages by field; `workers[2].price.input` names a nested one."""
         first = next(iter(fields))
-        self.fields = {name: list(messages) for name, messages in fields.items()}
+        named = islice(fields.items(), MAX_FAULTS)
+        self.fields = {name: list(messages) for name, messages in named}
         super().__init__(f"{first}: {self.fields[first][0]}", param=first)
 
 

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache, cached_property
+from itertools import islice
 from typing import Any
 
 from django.core.validators import RegexValidator
@@ -17,6 +18,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.utils.serializer_helpers import BindingDict
 
+from apps.core.errors import MAX_FAULTS
 from apps.core.money import usd_text
 from apps.rest.errors import WHOLE_BODY
 
@@ -31,8 +33,8 @@ class _StrictNames(serializers.Serializer[Any]):
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, Mapping):
             raise serializers.ValidationError({WHOLE_BODY: ["expected an object"]})
-        unknown = [str(name) for name in data if name not in self.fields]
-        if unknown:
+        names = (str(name) for name in data if name not in self.fields)
+        if unknown := list(islice(names, MAX_FAULTS)):
             raise serializers.ValidationError(
                 {name[:100]: ["there is no such field"] for name in unknown}
             )

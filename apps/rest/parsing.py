@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import IO, Any, cast
 
@@ -23,6 +24,8 @@ from apps.core.errors import InvalidInput, PayloadTooLarge
 from apps.rest.errors import UnsupportedMediaType
 from apps.web.body_limits import body_limit
 
+MAX_NAMES = 10_000
+"""Of one object; none that means something has so many."""
 MAX_DIGITS = 19
 """Whole numbers of 64 bits have no more."""
 
@@ -109,10 +112,12 @@ def parse_object(raw: bytes) -> dict[str, Any]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > MAX_NAMES:
+        raise ValueError(f"an object holds more than {MAX_NAMES:,} names")
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
         raise ValueError(f"the name {twice[:100]!r} is there twice")
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 
 import pytest
@@ -198,6 +199,24 @@ def test_every_fault_of_a_body_is_told_by_field(alice):
     error = fault(alice.patch("team/", body), 400)
     assert error["fields"].keys() == {"name", "requests_per_minute"}
     assert error["param"] == "name"
+
+
+@pytest.mark.parametrize("names", [9_000, 200_000])
+def test_many_names_that_nobody_knows_cost_little(alice, names):
+    body = {f"x{number}": 1 for number in range(names)}
+    begun = time.process_time()
+    refused = alice.post("pools/", body)
+    assert time.process_time() - begun < 1.0
+    assert refused.status_code == 400
+    assert len(refused.content) < 10_000
+
+
+def test_a_name_that_is_there_twice_is_found_in_linear_time(alice):
+    names = ",".join(f'"x{number}":1' for number in range(9_000))
+    begun = time.process_time()
+    refused = alice.post("pools/", f'{{{names},"z":1,"z":1}}'.encode())
+    assert time.process_time() - begun < 0.5
+    assert "'z' is there twice" in fault(refused, 400)["message"]
 
 
 @pytest.mark.parametrize(
