@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from apps.engine import events as ev
-from apps.governance.sensitive_data.plain_text import plain_words
+from apps.governance.sensitive_data.plain_form import plain_words
 from apps.runs.models import Run
 from apps.runs.selectors import run_events
 from tests.conftest import Site

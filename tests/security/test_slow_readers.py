@@ -12,7 +12,7 @@ from apps.core.errors import ConductorError
 from apps.engine.text import strip_thinking, thinking_in
 from apps.evaluation.verifiers.answer_code import answer_code
 from apps.governance.sensitive_data.detection import findings_in
-from apps.governance.sensitive_data.plain_text import plain_words
+from apps.governance.sensitive_data.plain_form import plain_words
 from apps.planners.escaping import quoted
 from apps.planners.final_answer import final_answer
 from apps.presets.templates import TemplateError, template_escape, template_read

@@ -38,7 +38,7 @@ from apps.governance.policies.words import contains_word
 from apps.governance.policies.worker_tags import has_one, not_stated
 from apps.governance.sensitive_data.classification import Classification
 from apps.governance.sensitive_data.detection import KINDS
-from apps.governance.sensitive_data.plain_text import plain_words
+from apps.governance.sensitive_data.plain_form import plain_words
 
 logger = logging.getLogger(__name__)
 WITHOUT_CONDUCTOR = {"max_plan_attempts": 0, "max_replans": 0, "max_rounds": 1}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from django.utils.translation import gettext_noop as _
 
-from apps.governance.sensitive_data.plain_text import plain_words
+from apps.governance.sensitive_data.plain_form import plain_words
 
 Say = Callable[[str], str]
 """Translates words for a page; `str` leaves them in English."""

@@ -36,7 +36,7 @@ from stdnum.se import personnummer
 from stdnum.us import ssn as us_ssn
 
 from apps.core.data_classes import DataClassName
-from apps.governance.sensitive_data.plain_text import plain_text
+from apps.governance.sensitive_data.plain_form import plain_form
 
 Kind = Literal["secret", "card", "iban", "tax_number", "email", "phone"]
 KINDS: tuple[Kind, ...] = ("secret", "card", "iban", "tax_number", "email", "phone")
@@ -68,7 +68,7 @@ class Finding:
 
 def findings_in(text: str) -> tuple[Finding, ...]:
     """Return what is found, in order, without overlaps. Never raises."""
-    plain = plain_text(text)
+    plain = plain_form(text)
     found = [each for kind in KINDS for each in _FINDERS[kind](plain.text)]
     found.sort(key=lambda each: (KINDS.index(each.kind), each.start))
     kept: list[Finding] = []

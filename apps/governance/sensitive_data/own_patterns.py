@@ -21,7 +21,7 @@ from apps.core.input_parts import (
     regular_expression,
 )
 from apps.governance.sensitive_data.detection import KINDS, Finding
-from apps.governance.sensitive_data.plain_text import plain_text
+from apps.governance.sensitive_data.plain_form import plain_form
 
 MAX_PATTERN = 500
 """Characters."""
@@ -64,7 +64,7 @@ class OwnPattern(InputPart):
 
     def findings(self, text: str) -> Iterator[Finding]:
         """Yield what it finds in a text or in its plain form, in order."""
-        compiled, plain = pattern_compiled(self.pattern), plain_text(text)
+        compiled, plain = pattern_compiled(self.pattern), plain_form(text)
         spans = [found.span() for found in compiled.finditer(text)]
         if plain.text != text:
             found_plain = (found.span() for found in compiled.finditer(plain.text))

@@ -12,7 +12,7 @@ from apps.accounts.keys import key_generate
 from apps.core.data_classes import DATA_CLASSES, highest
 from apps.governance.sensitive_data.classification import classify
 from apps.governance.sensitive_data.detection import CLASS_OF, KINDS, findings_in
-from apps.governance.sensitive_data.plain_text import plain_text
+from apps.governance.sensitive_data.plain_form import plain_form
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -145,10 +145,10 @@ def test_the_highest_class_wins() -> None:
 
 @given(st.text(alphabet="a \n\u00a0\u200b\u00ade\u0301é１–-x\ufb01한ᄒ", max_size=30))
 def test_each_part_of_the_plain_form_stands_somewhere_in_the_text(text: str) -> None:
-    plain = plain_text(text)
+    plain = plain_form(text)
     places = [plain.span(n, n + 1) for n in range(len(plain.text))]
     assert all(0 <= start < end <= len(text) for start, end in places)
     assert places == sorted(places)
     if plain.text:
         start, end = plain.span(0, len(plain.text))
-        assert plain_text(text[start:end]).text == plain.text
+        assert plain_form(text[start:end]).text == plain.text

@@ -39,7 +39,7 @@ class _Piece(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class PlainText:
+class PlainForm:
     """The plain form of a text."""
 
     text: str
@@ -63,7 +63,7 @@ class PlainText:
         return self._pieces[number], place - self._starts[number]
 
 
-def plain_text(text: str) -> PlainText:
+def plain_form(text: str) -> PlainForm:
     """Return the plain form of a text."""
     pieces = tuple(piece for piece in _pieces(text) if piece.plain)
     starts: list[int] = []
@@ -71,7 +71,7 @@ def plain_text(text: str) -> PlainText:
     for piece in pieces:
         starts.append(length)
         length += len(piece.plain)
-    return PlainText("".join(p.plain for p in pieces), pieces, tuple(starts))
+    return PlainForm("".join(p.plain for p in pieces), pieces, tuple(starts))
 
 
 def plain_words(text: str) -> str:
