@@ -72,8 +72,8 @@ class PolicyDecided:
 
     action: ClassVar[str] = "policy.decided"
     stage: str
-    """run (before anything leaves), plan (before it is accepted) or step (before each
-    call)."""
+    """run (before anything leaves, and before a later plan if something has changed),
+    plan (before it is accepted) or step (before each call)."""
     round: int | None
     """None: the whole run."""
     step: int | None

@@ -25,7 +25,8 @@ _UNUSUAL = re.compile(
     rf"(?P<blank>[ ](?=[{_BLANK}])[{_BLANK}]*|[^\S ][{_BLANK}]*|[{_UNSEEN}][{_BLANK}]*)"
     rf"|(?:(?![{_BLANK}])[^\x00-\x7f])+"
 )
-_DASHES = dict.fromkeys((*range(0x2010, 0x2016), 0x2212), "-")
+_DASHES = dict.fromkeys((*range(0x2010, 0x2016), 0x2212, 0xFE31, 0xFE32, 0xFE58), "-")
+_UNUSUAL_CHAR = re.compile(f"[{_UNSEEN}{''.join(map(chr, _DASHES))}]")
 
 
 class _Piece(NamedTuple):
@@ -77,12 +78,9 @@ def plain_form(text: str) -> PlainForm:
 def plain_words(text: str) -> str:
     """Return the plain form of a text, as words are compared: case folded."""
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", _UNSEEN_CHAR.sub("", text))
-        text = text.translate(_DASHES)
+        seen = _UNUSUAL_CHAR.sub(lambda found: _DASHES.get(ord(found[0]), ""), text)
+        text = unicodedata.normalize("NFKC", seen)
     return " ".join(text.casefold().split())
-
-
-_UNSEEN_CHAR = re.compile(f"[{_UNSEEN}]")
 
 
 def _pieces(text: str) -> Iterator[_Piece]:
