@@ -64,14 +64,15 @@ class RunFactsReader:
         is_new = self._searched < len(self._known.texts)
         if is_new and any(each.needs_classes for each in policies):
             names = dict.fromkeys(pattern.name for pattern in patterns)
+            found = await self._classify(patterns)
+            # Steps that run side by side may have added texts meanwhile.
             self._known = replace(
-                self._known,
-                classification=await self._classify(patterns),
-                kinds=(*KINDS, *names),
+                self._known, classification=found, kinds=(*KINDS, *names)
             )
             self._patterns = patterns
         if not self._known.role and any(each.document.needs_roles for each in policies):
-            self._known = replace(self._known, role=await self._read_role())
+            role = await self._read_role()
+            self._known = replace(self._known, role=role)
         return self._known
 
     async def _classify(self, patterns: Sequence[OwnPattern]) -> Classification | None:
@@ -79,15 +80,15 @@ class RunFactsReader:
 
         Long ones are searched beside the event loop.
         """
-        texts, before = self._known.texts, self._known.classification
-        new = texts[self._searched :]
+        texts, searched = self._known.texts, self._searched
         try:
-            found = await _classified(new, self._order, patterns)
-            if self._searched == 0 or before is None:
+            found = await _classified(texts[searched:], self._order, patterns)
+            before = self._known.classification
+            if searched == 0 or before is None:
                 found = with_redacted(found, self._order)
             else:
                 found = found.joined(before)
-            self._searched = len(texts)
+            self._searched = max(self._searched, len(texts))
             return found
         except Exception:  # the boundary: a rule that needs it denies
             logger.exception("a prompt could not be searched for sensitive data")
