@@ -183,6 +183,20 @@ def test_functions_are_compared_by_what_they_return():
 
 
 @needs_sandbox
+def test_one_is_not_true():
+    task = {"cases": [{"input": "0", "output": '[true, {"a": 0}]'}], "entry_point": "f"}
+    for answer, is_right in (
+        ("[True, {'a': 0}]", True),
+        ("[True, {'a': 0.0}]", True),
+        ("[1, {'a': 0}]", False),
+        ("[True, {'a': False}]", False),
+        ("[True]", False),
+    ):
+        why = grade(block(f"def f(_): return {answer}"), **task)
+        assert (why == "") == is_right, answer
+
+
+@needs_sandbox
 def test_limits_are_those_of_the_task():
     task = {"cases": [{"output": "1"}]}
     slow = "n = 0\nwhile n < 10 ** 10: n += 1\nprint(1)"
