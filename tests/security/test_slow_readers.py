@@ -18,7 +18,8 @@ from apps.planners.final_answer import final_answer
 from apps.presets.templates import TemplateError, template_escape, template_read
 from apps.training.learning_data.subtask_texts import general_words
 
-MAX_CPU_S = 1.0
+MAX_CPU_S = 5.0
+"""Linear readers take up to one second; quadratic ones took ten and more."""
 CHARS = 200_000
 UNITS = (
     "\n",
@@ -61,7 +62,7 @@ READERS: tuple[Callable[[str], object], ...] = (
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
 def test_no_text_is_slow_to_read(reader: Callable[[str], object], unit: str) -> None:
     text = unit * (CHARS // len(unit))
-    begun = time.process_time()
+    begun = time.thread_time()
     with suppress(TemplateError, ConductorError):
         reader(text)
-    assert time.process_time() - begun < MAX_CPU_S
+    assert time.thread_time() - begun < MAX_CPU_S
