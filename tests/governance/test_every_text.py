@@ -110,9 +110,20 @@ def test_a_denied_word_reaches_nobody(site: Site, way: str, text: str) -> None:
     assert sent(last_run(site)) == ""
 
 
-def test_escapes_in_arguments_hide_nothing(site: Site) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ESCAPED,
+        json.dumps(HIDDEN).replace("P", "\\u0050"),
+        ESCAPED[:-1] + ', "note": "nothing"}',
+        "[" * 900 + ESCAPED + "]" * 900,
+        "[" * 5_000 + ESCAPED + "]" * 5_000,
+    ],
+    ids=["object", "text", "name twice", "deep", "too deep"],
+)
+def test_escapes_in_arguments_hide_nothing(site: Site, arguments: str) -> None:
     in_force(site, DENY_FALCON)
-    chat(site, *called(ESCAPED, "42"), tools=[TOOL])
+    chat(site, *called(arguments, "42"), tools=[TOOL])
     assert last_run(site).error_code == "policy_denied"
     assert sent(last_run(site)) == ""
 

@@ -11,7 +11,11 @@ from dataclasses import replace
 
 from apps.engine.messages import question_of
 from apps.engine.ports import CallParams
-from apps.governance.sensitive_data.json_texts import json_read, texts_in, with_texts
+from apps.governance.sensitive_data.json_texts import (
+    texts_in,
+    texts_in_json,
+    with_texts,
+)
 from apps.governance.sensitive_data.redaction import Redactor
 from apps.planners.fixed import GivenPlanPlanner
 from apps.runs.types import RunOrder
@@ -25,7 +29,7 @@ def order_texts(order: RunOrder) -> tuple[str, ...]:
 def _beside_prompt(order: RunOrder) -> Iterator[str]:
     for message in order.messages:
         for call in message.get("tool_calls", ()):
-            yield from texts_in(json_read(call["function"]["arguments"]))
+            yield from texts_in_json(call["function"]["arguments"])
     params = order.params
     yield from texts_in((params.stop, params.tools, params.response_format))
     if isinstance(order.planner, GivenPlanPlanner):

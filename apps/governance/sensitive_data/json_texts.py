@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[bfnrt])")
+"""Of a character, by its number, or of white space."""
 
-def json_read(text: str) -> Any:
-    """Return the value that a JSON text stands for; the text itself if it is none."""
+
+def texts_in_json(text: str) -> Iterator[str]:
+    """Yield the texts in a JSON text, also those of names that are there twice.
+
+    A text that is no JSON, or is nested too deeply to be read, is yielded itself, as
+    it is and with its escapes read.
+    """
     try:
-        return json.loads(text)
+        value = json.loads(text, object_pairs_hook=list)
     except (ValueError, RecursionError):
-        return text
+        yield text
+        yield _ESCAPE.sub(lambda found: chr(int(found[1] or "20", 16)), text)
+    else:
+        yield from texts_in(value)
 
 
 def texts_in(value: Any) -> Iterator[str]:
     """Yield the texts and numbers in a JSON value, with the names of its fields."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for name, each in value.items():
-            yield name
-            yield from texts_in(each)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from texts_in(each)
-    elif _is_number(value):
-        yield str(value)
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, Mapping):
+            waiting += reversed([part for pair in each.items() for part in pair])
+        elif isinstance(each, list | tuple):
+            waiting += reversed(each)
+        elif _is_number(each):
+            yield str(each)
 
 
 def with_texts(value: Any, change: Callable[[str], str]) -> Any:

@@ -6,6 +6,7 @@ of the texts, so a run that is resumed gets the same placeholders again. Pure.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ import orjson
 
 from apps.engine.ports import Message, Messages
 from apps.governance.sensitive_data.detection import Finding, findings_in
-from apps.governance.sensitive_data.json_texts import json_read, with_texts
+from apps.governance.sensitive_data.json_texts import texts_in_json, with_texts
 from apps.governance.sensitive_data.own_patterns import OwnPattern
 
 _PLACEHOLDER = re.compile(r"\[[A-Z][A-Z0-9_]{0,29}_\d{1,9}\]", re.ASCII)
@@ -105,11 +106,17 @@ class Redactor:
 
         They stay JSON, and no escape in them hides anything.
         """
-        value = json_read(arguments)
-        if isinstance(value, str):
-            return self.redact(arguments, kinds)
-        redacted = with_texts(value, lambda text: self.redact(text, kinds))
-        return arguments if redacted == value else orjson.dumps(redacted).decode()
+
+        def redact(text: str) -> str:
+            return self.redact(text, kinds)
+
+        if all(redact(text) == text for text in texts_in_json(arguments)):
+            return arguments
+        try:
+            value = json.loads(arguments)
+        except ValueError:
+            return redact(arguments)
+        return orjson.dumps(with_texts(value, redact)).decode()
 
     def _call(self, call: Mapping[str, Any], kinds: Collection[str]) -> Any:
         function = call["function"]

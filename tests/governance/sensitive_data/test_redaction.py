@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,3 +71,20 @@ def test_what_is_redacted_and_restored_is_as_before(parts: list[str]) -> None:
     text = " ".join(parts)
     redactor = Redactor((text,))
     assert redactor.restore(redactor.redact(text, KINDS)) == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "redacted"),
+    [
+        ('"\\u0061na@example.org"', '"[EMAIL_1]"'),
+        ('{"a":"\\u0061na@example.org","a":"x"}', '{"a":"x"}'),
+        ('{"a":"x", "b":"\\u0061"}', '{"a":"x", "b":"\\u0061"}'),
+        ("to ana@example.org {", "to [EMAIL_1] {"),
+    ],
+)
+def test_no_form_of_arguments_hides_anything(arguments: str, redacted: str) -> None:
+    function = {"name": "find", "arguments": arguments}
+    call = {"id": "1", "type": "function", "function": function}
+    message: Any = {"role": "assistant", "content": "", "tool_calls": [call]}
+    (found,) = Redactor(()).redact_messages((message,), KINDS)
+    assert found["tool_calls"][0]["function"]["arguments"] == redacted
