@@ -23,6 +23,10 @@ logger = logging.getLogger(__name__)
 RETRY_S = 5.0
 PATIENCE_S = 1.0
 """Longest wait for an answer; it comes within a millisecond where all is well."""
+LOST = (RedisError, TimeoutError, RuntimeError)
+"""How calls of the channel layer fail while Redis is away. It shares one connection
+among its tasks, and two that open it again at once are refused by asyncio, which says
+so with a RuntimeError."""
 ONCE_MORE = (NoBackoff(), 1, (LostConnection,))
 """After a restart of Redis every connection that was open fails once."""
 
@@ -68,7 +72,7 @@ class Outage:
         try:
             async with asyncio.timeout(PATIENCE_S):
                 await work
-        except (RedisError, TimeoutError) as exc:
+        except LOST as exc:
             self.begin(exc)
 
 

@@ -16,6 +16,7 @@ from asgiref.sync import async_to_sync
 from channels.layers import InMemoryChannelLayer
 
 from apps.audit.types import Actor, EntryView
+from apps.core.redis_outage import redis_outage
 from apps.runs.live import run_feed
 from apps.runs.live.partial_outputs import piece_frame
 from apps.runs.live.run_feed import PIECES, RECORDED, RunFeed, Subscriber, group_name
@@ -200,6 +201,21 @@ def test_a_signal_lost_for_good_is_made_up_for_by_the_clock(on_stage):
         assert watcher.seqs == [1] and watcher.frames[-1] == {"type": "end"}
 
     on_stage(scene, check_s=0.001)
+
+
+def test_a_feed_ends_as_always_where_its_layer_cannot_be_left(on_stage, monkeypatch):
+    async def refused(group, channel):
+        raise RuntimeError("read() called while another coroutine is already waiting")
+
+    feeds = []
+
+    async def scene(stage):
+        feeds.append(stage.feed)
+        monkeypatch.setattr(stage.layer, "group_discard", refused)
+
+    on_stage(scene)
+    redis_outage.end()
+    assert [feed.close_code for feed in feeds] == [run_feed.RESTART]
 
 
 def test_slow_watcher_gets_at_once_what_others_got_in_many_frames(on_stage):

@@ -19,10 +19,9 @@ import orjson
 from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
 from django.db import DatabaseError
-from redis.exceptions import RedisError
 
 from apps.audit.types import EntryView
-from apps.core.redis_outage import PATIENCE_S, redis_outage
+from apps.core.redis_outage import LOST, PATIENCE_S, redis_outage
 from apps.engine import events as ev
 from apps.runs.live.partial_outputs import Had, PartialOutputs, Wanted, place_of
 from apps.runs.live.watchers import SocketOwner
@@ -239,7 +238,7 @@ async def _join(layer: Any, group: str) -> str | None:
         async with asyncio.timeout(PATIENCE_S):
             channel = str(await layer.new_channel())
             await layer.group_add(group, channel)
-    except (RedisError, TimeoutError) as exc:
+    except LOST as exc:
         redis_outage.begin(exc)
         return None
     return channel
