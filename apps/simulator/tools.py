@@ -1,8 +1,10 @@
 """When a simulated worker calls tools, with which arguments, and what it makes of them.
 
-A tool is called if it must be, or if the question names it: by its name, or by every
-word of it that says something ("weather" for `get_weather`). `[[call name {…}]]` in a
-question says exactly what to call.
+A tool is called if it must be, or if what the user said last asks for it: by its name,
+or by every word of it that says something ("weather" for `get_weather`). A name that is
+an everyday word, such as `Read`, must be called a tool. What a client adds to the
+user's words in tags of its own, such as `<system-reminder>`, asks for nothing.
+`[[call name {…}]]` in a question says exactly what to call.
 """
 
 from __future__ import annotations
@@ -24,11 +26,13 @@ NAME_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 EMPTY_WORDS = frozenset(
     re.findall(
         r"\w+",
-        "a an by do fetch find for get in list look make of query read run search the "
-        "to tool up",
+        "a agent an ask by create do edit fetch find for get in list look make of open "
+        "plan query read run search send skill task the to tool up update write",
     )
 )
 """Parts of a tool's name that say nothing about what it knows."""
+CLIENT_TAG = re.compile(r"<(?P<end>/?)(?P<name>[a-z]++[-_][a-z_-]++)>")
+"""Begins or ends what a client adds to the user's words."""
 NAME = r"[A-Z][\w'-]*(?:\s[A-Z][\w'-]*)*"
 PLACES = re.compile(
     rf"\b(?:in|for|of|at|to|from)\s+({NAME}(?:(?:,|,?\s+and)\s+(?:in\s+)?{NAME})*)"
@@ -67,7 +71,8 @@ def wanted(
     names = {tool.name for tool in offered}
     calls = tuple(call for call in scripted(text) if call.name in names)
     if not calls:
-        meant = tuple(tool for tool in offered if _is_meant(tool, text))
+        words = _without_additions(text)
+        meant = tuple(tool for tool in offered if _is_meant(tool, words))
         calls = tuple(call for tool in meant for call in _calls(tool, text))
     if not calls and not is_free:
         calls = (_forced(offered[0], text, answer),)
@@ -93,11 +98,30 @@ def _offered(request: SimulatedRequest) -> tuple[Tool, ...]:
     return tuple(t for t in request.tools if t.name == request.tool_choice[1:])
 
 
+def _without_additions(text: str) -> str:
+    """Return the user's own words, without what a client put in tags around them."""
+    tags = list(CLIENT_TAG.finditer(text))
+    last_ends = {tag["name"]: tag.start() for tag in tags if tag["end"]}
+    kept, start, open_name = [], 0, ""
+    for tag in tags:
+        name = tag["name"]
+        if open_name:
+            if tag["end"] and name == open_name:
+                start, open_name = tag.end(), ""
+        elif not tag["end"] and last_ends.get(name, -1) > tag.start():
+            kept.append(text[start : tag.start()])
+            open_name = name
+    return "".join(kept) + ("" if open_name else text[start:])
+
+
 def _is_meant(tool: Tool, text: str) -> bool:
-    lowered = text.lower()
-    if re.search(rf"(?<![\w-]){re.escape(tool.name.lower())}(?![\w-])", lowered):
-        return True
+    lowered, name = text.lower(), re.escape(tool.name.lower())
     words = {part.lower() for part in NAME_PARTS.findall(tool.name)} - EMPTY_WORDS
+    if not words and tool.name.isalpha():
+        pattern = rf"\btool {name}\b|\b{name} tool\b|`{name}`"
+        return re.search(pattern, lowered) is not None
+    if re.search(rf"(?<![\w-]){name}(?![\w-])", lowered):
+        return True
     return bool(words) and all(re.search(rf"\b{word}", lowered) for word in words)
 
 

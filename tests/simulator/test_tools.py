@@ -117,6 +117,45 @@ async def test_no_tool_is_called_without_need(
     assert answer["finish_reason"] == "stop"
 
 
+CODING = ["Read", "Write", "Edit", "Agent", "WebSearch", "TodoWrite"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "<system-reminder>Use the tool Read, WebSearch the web, keep a todo, write "
+            "to Paris.</system-reminder>\n\nWhat is 17 * 23 + 4?",
+            [],
+        ),
+        ("Read this, edit it as you like and write the sum: 17 + 4", []),
+        ("Use the tool Read.", ["Read"]),
+        ("Take your Write tool and `edit`.", ["Write", "Edit"]),
+        ("Search the web for bees.", ["WebSearch"]),
+    ],
+)
+async def test_c3_only_what_the_user_said_last_asks_for_a_tool(
+    ask: Asker, text: str, expected: list[str]
+) -> None:
+    tools = [tool(name, SUM) for name in CODING]
+    response = await ask.response("sim-atlas", text, tools=tools)
+    answer = response.json()["choices"][0]
+    assert [name for name, _ in calls(answer)] == expected
+
+
+async def test_c3_an_earlier_turn_asks_for_no_tool(
+    ask: Asker, client: httpx.AsyncClient
+) -> None:
+    said = ["What is the weather in Rome?", "31 degrees.", "What is 6 * 7?"]
+    roles = ["user", "assistant", "user"]
+    messages = [
+        {"role": role, "content": text} for role, text in zip(roles, said, strict=True)
+    ]
+    body = {"model": "sim-atlas", "messages": messages, "tools": TOOLS}
+    response = await client.post("/v1/chat/completions", json=body)
+    assert calls(response.json()["choices"][0]) == []
+
+
 async def test_named_tool_must_be_called_and_gets_the_answer(ask: Asker) -> None:
     named = {"type": "function", "function": {"name": "calculator"}}
     answer = await choice(ask, "What is 6*7?", tool_choice=named)
