@@ -6,6 +6,7 @@ import base64
 import struct
 import zlib
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, get_args
 
 import orjson
@@ -26,7 +27,12 @@ from apps.llm.types import (
 )
 
 PROTOCOLS = get_args(Protocol)
-QUICK = Timeouts(connect_s=5, first_byte_s=0.5, idle_s=0.5, total_s=20)
+PATIENT = Timeouts(connect_s=10, first_byte_s=10, idle_s=10, total_s=20)
+SHORT = {
+    "fault-idle": replace(PATIENT, idle_s=0.5),
+    "fault-silent": replace(PATIENT, first_byte_s=0.5),
+}
+"""Where a model's silence is what is waited for."""
 SAY = {"role": "user", "content": "[[say one two three four five six seven eight]]"}
 SAID = "one two three four five six seven eight"
 SCHEMA = {
@@ -87,7 +93,8 @@ class Simulated:
             "/v1beta" if protocol == "gemini" else "/v1"
         )
 
-    def endpoint(self, model: str, timeouts: Timeouts = QUICK) -> Endpoint:
+    def endpoint(self, model: str) -> Endpoint:
+        timeouts = SHORT.get(model, PATIENT)
         return Endpoint("w", self.url, model, "k", timeouts, protocol=self.protocol)
 
     async def stream(self, model: str, request: ChatRequest) -> tuple[Delta, Finish]:

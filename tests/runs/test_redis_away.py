@@ -10,9 +10,8 @@ from apps.core.redis_outage import redis_outage
 from apps.runs.live import run_feed
 from tests.runs.asking import frames, planned, recorded, seqs, texts, until
 
-
-# Two tasks of channels_redis that find their connection lost open it at once, and one of
-# the two streams is forgotten: whoever collects it is told of it, here and nowhere else.
+# Two tasks of channels_redis that find their connection lost open it at once, and one
+# of the two streams is forgotten: whoever collects it is told of it, here alone.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <StreamWriter:ResourceWarning")
 
 
