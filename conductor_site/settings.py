@@ -308,8 +308,12 @@ CONDUCTOR_URL = read_text("CONDUCTOR_URL", "http://127.0.0.1:8000").rstrip("/")
 """Public address of the site, for links in API answers and copyable commands."""
 MAX_PROMPT_BYTES = read_int("MAX_PROMPT_BYTES", 1_000_000)
 """A longer prompt is refused with a clear error."""
-MAX_TOOLS_BYTES = read_int("MAX_TOOLS_BYTES", 200_000)
-"""Longer definitions of tools are refused, and so is a longer schema of an answer."""
+MAX_TOOLS = read_int("MAX_TOOLS", 1_024)
+"""Tools that one request may define."""
+MAX_TOOLS_BYTES = read_int("MAX_TOOLS_BYTES", 2_000_000)
+"""Longer definitions of tools, as JSON, are refused."""
+MAX_SCHEMA_BYTES = read_int("MAX_SCHEMA_BYTES", 200_000)
+"""A longer schema of an answer, as JSON, is refused."""
 MAX_REQUEST_BYTES = read_int("MAX_REQUEST_BYTES", 16_000_000)
 """Largest request body of the API, images included."""
 MAX_FORM_BYTES = min(MAX_REQUEST_BYTES, 4_000_000)

@@ -21,6 +21,7 @@ from apps.llm.http_common import expect_success, request_headers
 from apps.llm.prefill import prepare
 from apps.llm.protocols.registry import protocol_of
 from apps.llm.streams import StreamedAnswer, written_characters
+from apps.llm.tool_names import ToolNames
 from apps.llm.types import (
     ChatRequest,
     Delta,
@@ -56,8 +57,9 @@ class ChatClient:
 
         Raises: LlmError, possibly after some deltas: they are then void.
         """
-        asked, continuation = prepare(request)
-        async with await self._post(endpoint, asked, is_stream=True) as reply:
+        names = ToolNames(protocol_of(endpoint).max_tool_name)
+        prepared, continuation = prepare(names.fit(request))
+        async with await self._post(endpoint, prepared, is_stream=True) as reply:
             await self._expect_events(endpoint, reply)
             answer = StreamedAnswer(endpoint, self._max_characters)
             worked_s = 0.0
@@ -73,7 +75,7 @@ class ChatClient:
                         await reply.drain(DRAIN_S)
                         return
                     if (new := continuation.follow(item)) is not None:
-                        yield new
+                        yield names.restore(new)
                 if answer.error is not None:
                     raise answer.error
                 worked_s += time.perf_counter() - began_s
@@ -86,11 +88,12 @@ class ChatClient:
         self, endpoint: Endpoint, request: ChatRequest
     ) -> tuple[Delta, Finish]:
         """Return the whole answer at once. Raises: LlmError."""
-        asked, continuation = prepare(request)
-        async with await self._post(endpoint, asked, is_stream=False) as reply:
+        names = ToolNames(protocol_of(endpoint).max_tool_name)
+        prepared, continuation = prepare(names.fit(request))
+        async with await self._post(endpoint, prepared, is_stream=False) as reply:
             await expect_success(endpoint, reply)
             answer, finish = await self._read_answer(endpoint, reply)
-        return continuation.follow(answer) or Delta(), finish
+        return names.restore(continuation.follow(answer) or Delta()), finish
 
     async def embed(self, endpoint: Endpoint, request: EmbeddingRequest) -> Embeddings:
         """Return the vectors of some texts. Raises: LlmError."""

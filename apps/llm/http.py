@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mappin
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
+from io import BytesIO
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -55,6 +56,8 @@ of life every 20 s."""
 READ_BUFFER_BYTES = 65_536
 """Of one body: aiohttp stops parsing at twice as many bytes, or at one chunk for each
 16 bytes. Its default of 262,144 lets it parse 16,384 chunks in one turn of the loop."""
+LARGE_BODY_BYTES = 1_000_000
+"""A longer body is sent in pieces."""
 PIECE_BYTES = 8_192
 """Other tasks get their turn after so much of a body: it may have come in as many
 chunks, which take 20 ms."""
@@ -412,13 +415,15 @@ class _Request:
     """
 
     __slots__ = ("content", "extensions", "headers", "method", "url")
+    content: bytes | BytesIO
 
     def __init__(self, method: str, asked: Post | Get, body: bytes) -> None:
         connect_s = asked.timeouts.connect_s
         self.method = method
         self.url = _url(asked.url)
         self.headers = _headers(asked.headers)
-        self.content = body
+        # What is large goes out in pieces, and the loop turns in between.
+        self.content = BytesIO(body) if len(body) > LARGE_BODY_BYTES else body
         # "pool" bounds all of connecting, "connect" one TCP handshake within it.
         self.extensions = {"timeout": {"pool": connect_s, "connect": connect_s}}
 

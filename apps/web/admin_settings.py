@@ -43,7 +43,9 @@ SHOWN: dict[str, tuple[str, ...]] = {
     ),
     "Sizes": (
         "MAX_PROMPT_BYTES",
+        "MAX_TOOLS",
         "MAX_TOOLS_BYTES",
+        "MAX_SCHEMA_BYTES",
         "MAX_REQUEST_BYTES",
         "MAX_IMAGES",
         "MAX_IMAGE_BYTES",

@@ -177,7 +177,7 @@ async def test_long_prompt_is_refused_by_bytes(
 async def test_long_response_format_is_refused(
     client: Client, settings: Settings
 ) -> None:
-    settings.MAX_TOOLS_BYTES = 100
+    settings.MAX_SCHEMA_BYTES = 100
     shape = {"type": "json_object", "x": "y" * 100}
     answer = await client.chat(response_format=shape)
     assert answer.error["param"] == "response_format"

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from pytest_django.fixtures import Settings
 
 from apps.engine.ports import Progress, ToolCallDelta
 from apps.gateway.tool_calls import call_id, run_of
@@ -195,10 +196,20 @@ async def test_deep_tool_is_refused(client: Client) -> None:
     assert (answer.status, answer.error["param"]) == (400, "tools")
 
 
-async def test_large_tools_are_refused(client: Client) -> None:
-    tool = {"type": "function", "function": {"name": "f", "description": "x" * 200_000}}
+async def test_large_tools_are_refused(client: Client, settings: Settings) -> None:
+    settings.MAX_TOOLS_BYTES = 1_000
+    tool = {"type": "function", "function": {"name": "f", "description": "x" * 1_000}}
     answer = await client.chat(tools=[tool])
     assert (answer.status, answer.error["param"]) == (400, "tools")
+
+
+async def test_c1_more_tools_than_the_setting_are_refused(
+    client: Client, settings: Settings
+) -> None:
+    settings.MAX_TOOLS = 2
+    answer = await client.chat(tools=[WEATHER, CLOCK, {**WEATHER}])
+    assert (answer.status, answer.error["param"]) == (400, "tools")
+    assert "at most 2" in answer.error["message"]
 
 
 # --- out -----------------------------------------------------------------------------

@@ -114,7 +114,7 @@ def read_format(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
     schema = read_object(shape, "schema", at=f"{where}.")
     if schema is None:
         raise type_error(f"{where}.schema", "an object", None)
-    check_size(schema, settings.MAX_TOOLS_BYTES, f"{where}.schema")
+    check_size(schema, settings.MAX_SCHEMA_BYTES, f"{where}.schema")
     named = {"name": FORMAT_NAME, "schema": schema}
     check_named_schema(named, where)
     return {"type": "json_schema", "json_schema": named}

@@ -27,6 +27,8 @@ from apps.gateway.parsing.tools import (
 
 CUSTOM = "custom"
 CHOICES = {"auto": "auto", "any": "required", "none": "none"}
+MAX_NAME = 128
+"""Characters of a tool's name in this protocol."""
 MAX_TYPE = 64
 """Characters of a tool's type that are kept."""
 
@@ -74,7 +76,7 @@ def _custom_tool(tool: Mapping[str, Any], where: str) -> dict[str, Any]:
         "parameters": schema,
         "strict": tool.get("strict"),
     }
-    return function_tool(function, where)
+    return function_tool(function, where, MAX_NAME)
 
 
 def _read_choice(

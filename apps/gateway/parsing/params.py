@@ -81,7 +81,7 @@ def _read_response_format(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
         )
     if kind == "text":
         return None
-    check_size(shape, settings.MAX_TOOLS_BYTES, where)
+    check_size(shape, settings.MAX_SCHEMA_BYTES, where)
     if kind == "json_schema":
         named = read_object(shape, "json_schema", at=f"{where}.")
         if named is None:

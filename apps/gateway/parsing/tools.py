@@ -17,8 +17,9 @@ from apps.gateway.parsing.json_fields import (
     type_error,
 )
 
-MAX_TOOLS = 128
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+MAX_NAME = 64
+"""Characters of a tool's name in OpenAI's protocols."""
+NAME = re.compile(r"[A-Za-z0-9_-]+")
 CHOICES = ("none", "auto", "required")
 FUNCTION_FIELDS = ("name", "description", "parameters", "strict")
 Tools = tuple[Mapping[str, Any], ...]
@@ -47,9 +48,10 @@ def tool_list(body: Mapping[str, Any]) -> list[Any]:
         return []
     if not isinstance(given, list):
         raise type_error("tools", "a list of tools", given)
-    if len(given) > MAX_TOOLS:
+    limit = settings.MAX_TOOLS
+    if len(given) > limit:
         raise InvalidInput(
-            f"tools: {len(given)} tools, at most {MAX_TOOLS} are allowed", param="tools"
+            f"tools: {len(given)} tools, at most {limit} are allowed", param="tools"
         )
     return given
 
@@ -63,15 +65,18 @@ def require_function(tool: Mapping[str, Any], where: str) -> None:
         )
 
 
-def function_tool(function: Mapping[str, Any], where: str) -> dict[str, Any]:
+def function_tool(
+    function: Mapping[str, Any], where: str, max_name: int = MAX_NAME
+) -> dict[str, Any]:
     """Return a function as a tool of chat completions; `where` is where it stands.
 
-    Raises: InvalidInput.
+    `max_name`: characters that the request's protocol allows a name. Raises:
+    InvalidInput.
     """
     name = read_text(function, "name", at=f"{where}.")
-    if not NAME.fullmatch(name):
+    if len(name) > max_name or not NAME.fullmatch(name):
         raise InvalidInput(
-            f"{where}.name: expected 1 to 64 letters, digits, - or _",
+            f"{where}.name: expected 1 to {max_name} letters, digits, - or _",
             param=f"{where}.name",
         )
     if function.get("description") is not None:
@@ -90,12 +95,14 @@ def check_tools(tools: list[dict[str, Any]]) -> Tools:
     """Check names and size of all tools together. Raises: InvalidInput."""
     if not tools:
         return ()
-    names = [tool["function"]["name"] for tool in tools]
-    for name in names:
-        if names.count(name) > 1:
+    names: set[str] = set()
+    for tool in tools:
+        name = tool["function"]["name"]
+        if name in names:
             raise InvalidInput(
                 f"tools: two functions have the name {name!r}", param="tools"
             )
+        names.add(name)
     try:
         # What orjson reads it can't always write: reading allows deeper nesting.
         size = len(orjson.dumps(tools))

@@ -145,7 +145,7 @@ def _read_schema(shape: Mapping[str, Any]) -> dict[str, Any]:
     named = {
         name: value for name in FORMAT_FIELDS if (value := shape.get(name)) is not None
     }
-    check_size(named, settings.MAX_TOOLS_BYTES, where)
+    check_size(named, settings.MAX_SCHEMA_BYTES, where)
     check_named_schema(named, where)
     return named
 

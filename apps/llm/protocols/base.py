@@ -33,6 +33,9 @@ class AnswerReader(Protocol):
 class WireProtocol(Protocol):
     """One protocol: it has no state, so one object serves all calls."""
 
+    max_tool_name: int
+    """Characters of a tool's name that providers of this protocol take."""
+
     def chat_url(self, endpoint: Endpoint, *, is_stream: bool) -> str:
         """Return the address that answers a conversation.
 

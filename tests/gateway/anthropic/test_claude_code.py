@@ -44,6 +44,11 @@ def text(words: str, **more: Any) -> dict[str, Any]:
     return {"type": "text", "text": words, **more}
 
 
+def mcp_tool(name: str, about: str = "Looks something up.") -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"about": {"type": "string"}}}
+    return {"name": name, "description": about, "input_schema": schema}
+
+
 TURN = {
     "model": "conductor-ultra",
     "max_tokens": 32_000,
@@ -119,6 +124,41 @@ def test_turn_is_answered_with_thoughts_and_text(site: Site) -> None:
     assert "billing-header" not in run.title
     ignored = answer.headers["x-conductor-ignored"].split(",")
     assert "context_management" in ignored and "metadata" not in ignored
+
+
+@pytest.mark.parametrize("model", ["conductor-ultra", "worker/sim-delta"])
+def test_c1_tools_of_many_mcp_servers_are_taken(site: Site, model: str) -> None:
+    tools = [
+        mcp_tool(f"mcp__server_{n:04}__look", about="x" * 1_700) for n in range(1_000)
+    ]
+    body = {**TURN, "model": model, "tools": [READ, *tools], "thinking": None}
+    said = "".join(
+        e["delta"].get("text", "")
+        for e in events(send(site, "POST", "/v1/messages", body))
+        if "delta" in e
+    )
+    assert "395" in said
+
+
+@pytest.mark.parametrize("model", ["conductor-mini", "worker/sim-delta"])
+def test_c2_a_tool_with_a_long_name_is_called_by_it(site: Site, model: str) -> None:
+    name = "mcp__zeppelins__" + "x" * 111
+    tools = [mcp_tool(name + "1"), mcp_tool(name + "2")]
+    choice = {"type": "tool", "name": name + "2"}
+    body = {**TURN, "model": model, "tools": tools, "tool_choice": choice}
+    starts = [
+        e["content_block"]
+        for e in events(send(site, "POST", "/v1/messages", body))
+        if e["type"] == "content_block_start"
+    ]
+    assert [b["name"] for b in starts if b["type"] == "tool_use"] == [name + "2"]
+
+
+def test_c2_longer_names_than_the_protocol_has_are_refused(site: Site) -> None:
+    body = {**TURN, "tools": [mcp_tool("x" * 129)]}
+    answer = send(site, "POST", "/v1/messages", body)
+    assert answer.status_code == 400
+    assert "1 to 128" in answer.json()["error"]["message"]
 
 
 def test_title_of_a_session_is_json(site: Site) -> None:

@@ -75,6 +75,8 @@ _MODES = {"auto": "auto", "none": "none", "required": "any"}
 class Anthropic:
     """See `apps.llm.protocols.base.WireProtocol`."""
 
+    max_tool_name = 128
+
     def chat_url(self, endpoint: Endpoint, *, is_stream: bool) -> str:
         """Return the address of the messages method."""
         return endpoint.base_url.rstrip("/") + "/messages"

@@ -65,6 +65,8 @@ _METHODS = "supportedGenerationMethods"
 class Gemini:
     """See `apps.llm.protocols.base.WireProtocol`."""
 
+    max_tool_name = 64
+
     def chat_url(self, endpoint: Endpoint, *, is_stream: bool) -> str:
         """Return the address of the model's method.
 

@@ -28,6 +28,8 @@ and `top_p` but the one they have."""
 class OpenAi:
     """See `apps.llm.protocols.base.WireProtocol`."""
 
+    max_tool_name = 64
+
     def chat_url(self, endpoint: Endpoint, *, is_stream: bool) -> str:
         """Return the address of the chat completions method."""
         return endpoint.base_url.rstrip("/") + "/chat/completions"
