@@ -42,8 +42,9 @@ from apps.core.request_metrics import (  # noqa: E402
     route_class,
 )
 from apps.core.requesters import REQUESTER  # noqa: E402
-from apps.gateway.app import create_app, lacks_root  # noqa: E402
+from apps.gateway.app import create_app  # noqa: E402
 from apps.gateway.batches.driver import BatchDriver  # noqa: E402
+from apps.gateway.wrong_paths import is_of_api_client  # noqa: E402
 from apps.runs.execution.executor import Executor, close_executor  # noqa: E402
 from apps.runs.models import ProcessKind  # noqa: E402
 from apps.runs.routing import websocket_urlpatterns as run_sockets  # noqa: E402
@@ -93,9 +94,10 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
         await _serve_api(scope, receive, send)
     elif scope["type"] == "http" and scope["path"] in health.PATHS:
         await health.health(scope["path"], send)
-    elif scope["type"] == "http" and lacks_root(scope["path"]):
-        # A client reads no page: the gateway says what lacks.
+    elif scope["type"] == "http" and is_of_api_client(scope["path"]):
         await _serve_api(scope, receive, send)
+    elif scope["type"] == "http" and scope["path"] == "*":
+        await health.server_options(send)
     elif scope["type"] == "lifespan":
         await _lifespan(receive, send)
     elif scope["type"] == "websocket":

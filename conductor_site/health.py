@@ -39,6 +39,13 @@ DISPENSABLE = frozenset(("redis",))
 requests, none would be answered."""
 
 
+async def server_options(send: Send) -> None:
+    """Answer `OPTIONS *`, which asks about the server. Source: RFC 9110, 9.3.7."""
+    allowed = (b"allow", b"DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT")
+    await send({"type": "http.response.start", "status": 204, "headers": [allowed]})
+    await send({"type": "http.response.body"})
+
+
 class NotReady(Exception):
     """A part is down; the message is public."""
 

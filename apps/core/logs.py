@@ -166,7 +166,7 @@ def _route(request: Any) -> str:
     match = getattr(request, "resolver_match", None)
     if match is not None:
         return f"/{match.route}"
-    return f"/{request.path.split('/')[1]}/…"
+    return f"/{request.path.lstrip('/').partition('/')[0]}/…"
 
 
 SHARED: tuple[Processor, ...] = (

@@ -41,22 +41,9 @@ from apps.gateway.responses.routes import response_handlers
 from apps.gateway.run_starter import RunStarter
 from apps.gateway.stream_sender import Streams, StreamTiming
 from apps.gateway.text_completions.endpoint import TextCompletions
+from apps.gateway.wrong_paths import hint_for
 
-ROOT = "/v1"
 COMPLETIONS = "/v1/chat/completions"
-FIRST_PARTS = frozenset(
-    {
-        "batches",
-        "chat",
-        "completions",
-        "embeddings",
-        "files",
-        "messages",
-        "models",
-        "responses",
-    }
-)
-"""What addresses of an API like this one begin with, behind their root."""
 EXPOSED_HEADERS = (
     "idempotent-replayed",
     "openai-processing-ms",
@@ -82,11 +69,6 @@ Handler = Callable[[Exchange], Awaitable[None]]
 logger = logging.getLogger(__name__)
 TELL_S = 1.0
 """How long a connection may take to receive the notice that the process stops."""
-
-
-def lacks_root(path: str) -> bool:
-    """Return True for a path of an API client whose base URL has no `/v1`."""
-    return path[1:].partition("/")[0] in FIRST_PARTS
 
 
 def create_app(
@@ -224,15 +206,10 @@ class PathHandler:
                 f"{path} takes {allowed}, not {method}", allowed=allowed
             )
         else:
-            raise NoSuchEndpoint(f"there is nothing at {path[:200]!r}{_hint(path)}")
-
-
-def _hint(path: str) -> str:
-    """Return what is wrong with the base URL that leads to a path, if one sees it."""
-    if not path.startswith(ROOT):
-        return f"; add {ROOT} to the base URL"
-    is_doubled = path.startswith(f"{ROOT}{ROOT}/")
-    return "; the client adds /v1 by itself, so its base URL has none" * is_doubled
+            hint = hint_for(path)
+            raise NoSuchEndpoint(
+                f"there is nothing at {path[:200]!r}" + (hint and f"; {hint}")
+            )
 
 
 async def _answer_outage(exchange: Exchange, error: Exception) -> None:

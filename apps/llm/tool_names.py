@@ -63,7 +63,9 @@ class ToolNames:
     def _fit_tool(self, tool: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a tool, a call of one, or the choice of one, with a name that fits."""
         function = tool.get("function")
-        name = function.get("name") if isinstance(function, Mapping) else None
+        if not isinstance(function, Mapping):
+            return tool
+        name = function.get("name")
         if not isinstance(name, str) or len(name) <= self._max_characters:
             return tool
         short_name = _shortened(name, self._max_characters)

@@ -9,19 +9,34 @@ takes longer than REQUEST_HEAD_TIMEOUT_S for a head, idle time before it include
 than REQUEST_BODY_TIMEOUT_S for a body. A request costs three assignments for that: the
 one timer of a connection looks at the time that is due when it goes off, as
 `apps.llm.http` does with its own.
+
+Clients of HTTP/1.0 know no chunks: a body without a length ends with the connection.
+
+A client that has sent its request may close its own direction and wait for the answer.
+That looks the same as a client that is gone, until something is sent: so the connection
+is kept, and `102 Processing` is sent every PROBE_INTERVAL_S until the answer begins. A
+client that is gone makes the second one fail.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+from functools import partial
 from typing import Any
 
 from django.conf import settings
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 HEAD = b"HTTP/1.1 "
 """What uvicorn begins a head with, and no frame of a stream."""
+
+
+PROBE_INTERVAL_S = 0.5
+PROBE = b"HTTP/1.1 102 Processing\r\n\r\n"
 
 
 class JoiningTransport:
@@ -87,6 +102,8 @@ class JoiningProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Note that a head is complete, so that its body is due."""
         super().on_headers_complete()
+        if self.scope["http_version"] == "1.0":
+            self.cycle.send = partial(_send_unframed, self.cycle)  # type: ignore[method-assign]
         # Behind another request nothing is read until that one is answered.
         self._due_at = NEVER if self.pipeline else self.loop.time() + self._body_s
 
@@ -103,6 +120,25 @@ class JoiningProtocol(HttpToolsProtocol):
             self._due_at = self.loop.time() + self._head_s
         elif self.cycle.more_body:
             self._due_at = self.loop.time() + self._body_s
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Say whether the connection stays open for an answer; see the module."""
+        self.transport.flush()
+        cycle = self.cycle
+        if cycle is None or cycle.more_body or cycle.response_started:
+            return False
+        if self.scheme == "https":  # asyncio's TLS knows no half-closed connections
+            return False
+        cycle.keep_alive = False
+        if self.scope["http_version"] != "1.0":  # older clients know no such status
+            self._probe(cycle)
+        return True
+
+    def _probe(self, cycle: RequestResponseCycle) -> None:
+        if not cycle.response_started and not self.transport.is_closing():
+            self.transport.write(PROBE)
+            self.transport.flush()
+            self.loop.call_later(PROBE_INTERVAL_S, self._probe, cycle)
 
     def _look_later(self) -> None:
         # What becomes due later is due no sooner than the shorter limit from then.
@@ -123,3 +159,12 @@ class JoiningProtocol(HttpToolsProtocol):
         self.transport.flush()
         self.transport = self.transport.inner
         super().handle_websocket_upgrade()
+
+
+async def _send_unframed(cycle: RequestResponseCycle, message: Any) -> None:
+    """Send a part of an answer whose body ends by its length or the connection."""
+    if message["type"] == "http.response.start":
+        cycle.chunked_encoding = False
+    else:
+        cycle.expected_content_length = len(message.get("body", b""))
+    await RequestResponseCycle.send(cycle, message)

@@ -142,6 +142,7 @@ BAD_TOOLS: list[tuple[dict[str, Any], str]] = [
     ({"messages": [USER, asked("a")]}, "messages"),
     ({"messages": [USER, asked("a"), USER]}, "messages"),
     ({"messages": [USER, asked("a", "b"), result("a"), USER]}, "messages"),
+    ({"messages": [USER, asked("a", "a"), result("a")]}, "messages[1].tool_calls"),
     ({"messages": [USER, result("a")]}, "messages[1].tool_call_id"),
     (
         {"messages": [USER, asked("a"), result("a"), result("a")]},

@@ -93,6 +93,7 @@ class _Reader:
         self._system: list[Part] = []
         self._turns: list[_Turn] = []
         self._skipped: dict[str, None] = {}
+        self._call_ids: set[str] = set()
 
     def read_system(self, system: Any) -> None:
         """Take the system prompt, a text or blocks of text."""
@@ -164,7 +165,14 @@ class _Reader:
         if kind == "text":
             turn.parts += read_parts(block, where)
         elif kind == "tool_use":
-            turn.calls.append(_read_call(block, where))
+            call = _read_call(block, where)
+            if call["id"] in self._call_ids:
+                raise InvalidInput(
+                    f"{where}.id: another tool_use block has this id",
+                    param=f"{where}.id",
+                )
+            self._call_ids.add(call["id"])
+            turn.calls.append(call)
         elif kind not in LEFT_OUT:
             self._skipped[kind] = None
 

@@ -140,7 +140,11 @@ def _check_tool_results(messages: Messages, where: str, *, is_as_sent: bool) -> 
             continue
         if waiting:
             break
-        waiting = {call["id"] for call in message.get("tool_calls", ())}
+        calls = message.get("tool_calls", ())
+        waiting = {call["id"] for call in calls}
+        if len(waiting) < len(calls):
+            place = f"{where}[{index}].tool_calls" if is_as_sent else where
+            raise InvalidInput(f"{place}: two tool calls have one id", param=place)
     if waiting:
         raise InvalidInput(
             f"{where}: the tool call {min(waiting)!r} has no result right after it",

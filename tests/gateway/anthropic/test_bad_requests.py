@@ -37,6 +37,9 @@ def image(**fields: Any) -> dict[str, Any]:
 
 
 AT = "messages[0].content[0]"
+CALL = {"role": "assistant", "content": [use("a")]}
+RESULT = {"role": "user", "content": [result("a")]}
+CALLED_TWICE = [USER, CALL, RESULT, CALL, RESULT]
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"model": ...}, "model"),
     ({"model": ""}, "model"),
@@ -65,6 +68,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (asking({"type": "text", "text": "?"}, result("a")), "'a'"),
     (asking(use("a")), f"{AT}.type"),
     (answered(use("a")), "'a' has no result"),
+    (answered(use("a"), use("a")), "messages[1].content[1].id"),
+    ({"messages": CALLED_TWICE}, "messages[3].content[0].id"),
     (answered({"type": "tool_use", "id": "a", "input": {}}), "content[0].name"),
     (answered({**use("a"), "input": []}), "content[0].input"),
     (answered({**use(""), "input": {}}), "content[0].id"),
