@@ -27,6 +27,8 @@ _TURN = re.compile(
     r"(?:^|\n\n)(?P<who>User|Assistant|Tool result|Assistant calls a tool): "
 )
 """Begins a turn in a conversation that is written as one question."""
+_CLIENT_TAG = re.compile(r"<(?P<end>/?)(?P<name>[a-z]++[-_][a-z_-]++)>")
+"""Begins or ends what a client adds to the user's words."""
 _PART = re.compile(r"this part:\s*«(?P<part>[^«»]*+)»", re.DOTALL)
 
 
@@ -77,6 +79,35 @@ class Briefing:
         """Return the part of the question the subtask points at, else the whole."""
         match = _PART.search(self.subtask)
         return match["part"].strip() if match else last_turn(self.question)
+
+    @property
+    def asking(self) -> str:
+        """Return what the user said last, as far as it can be told apart.
+
+        Clients add instructions in tags of their own, such as `<system-reminder>`. In
+        a plan's question a system prompt comes before the user's words without a mark,
+        so that the last paragraph alone is surely the user's.
+        """
+        words = _without_additions(self.part).strip()
+        if self.subtask and self.part == self.question:
+            return words.rpartition("\n\n")[2]
+        return words
+
+
+def _without_additions(text: str) -> str:
+    """Return the user's own words, without what a client put in tags around them."""
+    tags = list(_CLIENT_TAG.finditer(text))
+    last_ends = {tag["name"]: tag.start() for tag in tags if tag["end"]}
+    kept, start, open_name = [], 0, ""
+    for tag in tags:
+        name = tag["name"]
+        if open_name:
+            if tag["end"] and name == open_name:
+                start, open_name = tag.end(), ""
+        elif not tag["end"] and last_ends.get(name, -1) > tag.start():
+            kept.append(text[start : tag.start()])
+            open_name = name
+    return "".join(kept) + ("" if open_name else text[start:])
 
 
 def last_turn(question: str) -> str:

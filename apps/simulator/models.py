@@ -106,7 +106,7 @@ def work(
     text = request.last_user_text
     told = briefing.read(text)
     answered = _answered(worker, told, request, seed)
-    calls = tools.wanted(request, told.part, answered.short)
+    calls = tools.wanted(request, told.part, told.asking, answered.short)
     shown = "" if calls else _shown(worker.name, answered, request)
     return SimulatedReply(
         cut(shown),

@@ -2,9 +2,8 @@
 
 A tool is called if it must be, or if what the user said last asks for it: by its name,
 or by every word of it that says something ("weather" for `get_weather`). A name that is
-an everyday word, such as `Read`, must be called a tool. What a client adds to the
-user's words in tags of its own, such as `<system-reminder>`, asks for nothing.
-`[[call name {…}]]` in a question says exactly what to call.
+an everyday word, such as `Read`, must be called a tool. `[[call name {…}]]` in a
+question says exactly what to call.
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ EMPTY_WORDS = frozenset(
     )
 )
 """Parts of a tool's name that say nothing about what it knows."""
-CLIENT_TAG = re.compile(r"<(?P<end>/?)(?P<name>[a-z]++[-_][a-z_-]++)>")
-"""Begins or ends what a client adds to the user's words."""
 NAME = r"[A-Z][\w'-]*(?:\s[A-Z][\w'-]*)*"
 PLACES = re.compile(
     rf"\b(?:in|for|of|at|to|from)\s+({NAME}(?:(?:,|,?\s+and)\s+(?:in\s+)?{NAME})*)"
@@ -53,12 +50,13 @@ def scripted(text: str) -> tuple[SimulatedToolCall, ...]:
 
 
 def wanted(
-    request: SimulatedRequest, text: str, answer: str
+    request: SimulatedRequest, text: str, asking: str, answer: str
 ) -> tuple[SimulatedToolCall, ...]:
     """Return what a worker calls before it answers `text`; nothing if it need not.
 
-    `answer` is what it would say itself, empty if it does not know: a tool it must call
-    without being told what about gets this.
+    `asking` is what of it the user said last. `answer` is what the worker would say
+    itself, empty if it does not know: a tool it must call without being told what about
+    gets this.
     """
     if not request.tools or request.tool_choice == "none":
         return ()
@@ -71,9 +69,8 @@ def wanted(
     names = {tool.name for tool in offered}
     calls = tuple(call for call in scripted(text) if call.name in names)
     if not calls:
-        words = _without_additions(text)
-        meant = tuple(tool for tool in offered if _is_meant(tool, words))
-        calls = tuple(call for tool in meant for call in _calls(tool, text))
+        meant = tuple(tool for tool in offered if _is_meant(tool, asking))
+        calls = tuple(call for tool in meant for call in _calls(tool, asking))
     if not calls and not is_free:
         calls = (_forced(offered[0], text, answer),)
     return calls if request.is_parallel else calls[:1]
@@ -96,22 +93,6 @@ def _offered(request: SimulatedRequest) -> tuple[Tool, ...]:
     if not request.tool_choice.startswith("="):
         return request.tools
     return tuple(t for t in request.tools if t.name == request.tool_choice[1:])
-
-
-def _without_additions(text: str) -> str:
-    """Return the user's own words, without what a client put in tags around them."""
-    tags = list(CLIENT_TAG.finditer(text))
-    last_ends = {tag["name"]: tag.start() for tag in tags if tag["end"]}
-    kept, start, open_name = [], 0, ""
-    for tag in tags:
-        name = tag["name"]
-        if open_name:
-            if tag["end"] and name == open_name:
-                start, open_name = tag.end(), ""
-        elif not tag["end"] and last_ends.get(name, -1) > tag.start():
-            kept.append(text[start : tag.start()])
-            open_name = name
-    return "".join(kept) + ("" if open_name else text[start:])
 
 
 def _is_meant(tool: Tool, text: str) -> bool:
