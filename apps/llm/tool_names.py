@@ -1,8 +1,9 @@
 """Fits the names of tools to a protocol that allows fewer characters than the caller's.
 
 A name that is too long goes out as its beginning and a digest of the whole, the same in
-every turn of a conversation, so that providers find their caches again. Answers come
-back under the caller's own names.
+every turn of a conversation, so that providers find their caches again. A dot, which
+parts a namespace from a name here, becomes two underscores. Answers come back under the
+caller's own names.
 """
 
 from __future__ import annotations
@@ -15,22 +16,25 @@ from typing import Any
 from apps.llm.types import ChatRequest, Delta
 
 DIGEST_CHARACTERS = 12
+DOT, UNDERSCORES = ".", "__"
 
 
 class ToolNames:
     """The names of one request that went out shortened."""
 
-    __slots__ = ("_long_names", "_max_characters")
+    __slots__ = ("_max_characters", "_original_names", "_taken")
 
     def __init__(self, max_characters: int) -> None:
         self._max_characters = max_characters
-        self._long_names: dict[str, str] = {}
+        self._original_names: dict[str, str] = {}
+        self._taken: frozenset[str] = frozenset()
 
     def fit(self, request: ChatRequest) -> ChatRequest:
         """Return the request with names that the protocol allows."""
+        self._taken = frozenset(map(_name_of, request.tools))
         messages = tuple(self._fit_message(message) for message in request.messages)
         tools = tuple(self._fit_tool(tool) for tool in request.tools)
-        if not self._long_names:
+        if not self._original_names:
             return request
         choice = request.tool_choice
         if isinstance(choice, Mapping):
@@ -39,10 +43,10 @@ class ToolNames:
 
     def restore(self, delta: Delta) -> Delta:
         """Return a piece of the answer with the caller's own names."""
-        if not self._long_names or not delta.tool_calls:
+        if not self._original_names or not delta.tool_calls:
             return delta
         calls = tuple(
-            replace(call, name=self._long_names.get(call.name, call.name))
+            replace(call, name=self._original_names.get(call.name, call.name))
             for call in delta.tool_calls
         )
         return delta._replace(tool_calls=calls)
@@ -62,17 +66,23 @@ class ToolNames:
 
     def _fit_tool(self, tool: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a tool, a call of one, or the choice of one, with a name that fits."""
-        function = tool.get("function")
-        if not isinstance(function, Mapping):
+        name = _name_of(tool)
+        if len(name) <= self._max_characters and DOT not in name:
             return tool
-        name = function.get("name")
-        if not isinstance(name, str) or len(name) <= self._max_characters:
-            return tool
-        short_name = _shortened(name, self._max_characters)
-        self._long_names[short_name] = name
-        return {**tool, "function": {**function, "name": short_name}}
+        sent_name = self._sent_name(name)
+        self._original_names[sent_name] = name
+        return {**tool, "function": {**tool["function"], "name": sent_name}}
+
+    def _sent_name(self, name: str) -> str:
+        plain_name = name.replace(DOT, UNDERSCORES)
+        if len(plain_name) <= self._max_characters and plain_name not in self._taken:
+            return plain_name
+        digest = hashlib.sha256(name.encode()).hexdigest()[:DIGEST_CHARACTERS]
+        return f"{plain_name[: self._max_characters - len(digest) - 1]}_{digest}"
 
 
-def _shortened(name: str, max_characters: int) -> str:
-    digest = hashlib.sha256(name.encode()).hexdigest()[:DIGEST_CHARACTERS]
-    return f"{name[: max_characters - len(digest) - 1]}_{digest}"
+def _name_of(tool: Mapping[str, Any]) -> str:
+    """Return the name in a tool, a call of one, or the choice of one; empty: none."""
+    function = tool.get("function")
+    name = function.get("name") if isinstance(function, Mapping) else None
+    return name if isinstance(name, str) else ""

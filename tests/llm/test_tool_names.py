@@ -59,6 +59,16 @@ def test_every_turn_sends_the_same_name():
     assert request.messages[1]["tool_calls"][0]["function"]["name"] == first
 
 
+def test_a_dot_is_sent_as_underscores_unless_another_tool_has_that_name():
+    names = ToolNames(64)
+    tools = (tool("atlas.look"), tool("atlas.read"), tool("atlas__read"))
+    sent = names_in(names.fit(ChatRequest([USER], tools=tools)))
+    assert (sent[0], sent[2]) == ("atlas__look", "atlas__read")
+    assert len(set(sent)) == 3
+    restored = names.restore(Delta(tool_calls=tuple(map(calls_of, sent)))).tool_calls
+    assert [call.name for call in restored] == [t["function"]["name"] for t in tools]
+
+
 @pytest.mark.parametrize(
     "choice",
     [

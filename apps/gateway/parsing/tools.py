@@ -48,12 +48,16 @@ def tool_list(body: Mapping[str, Any]) -> list[Any]:
         return []
     if not isinstance(given, list):
         raise type_error("tools", "a list of tools", given)
-    limit = settings.MAX_TOOLS
-    if len(given) > limit:
-        raise InvalidInput(
-            f"tools: {len(given)} tools, at most {limit} are allowed", param="tools"
-        )
+    if len(given) > settings.MAX_TOOLS:
+        raise too_many(len(given))
     return given
+
+
+def too_many(count: int) -> InvalidInput:
+    """Return the error for more tools than a request may define."""
+    return InvalidInput(
+        f"tools: {count} tools, at most {settings.MAX_TOOLS} are allowed", param="tools"
+    )
 
 
 def require_function(tool: Mapping[str, Any], where: str) -> None:
@@ -95,6 +99,8 @@ def check_tools(tools: list[dict[str, Any]]) -> Tools:
     """Check names and size of all tools together. Raises: InvalidInput."""
     if not tools:
         return ()
+    if len(tools) > settings.MAX_TOOLS:
+        raise too_many(len(tools))
     names: set[str] = set()
     for tool in tools:
         name = tool["function"]["name"]

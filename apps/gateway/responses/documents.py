@@ -38,7 +38,7 @@ from apps.gateway.responses.items import (
     message_document,
     reasoning_document,
 )
-from apps.gateway.responses.tools import told_choice, told_format, told_tool
+from apps.gateway.responses.tools import told_choice, told_format, told_tools
 from apps.gateway.tool_calls import with_ids
 from apps.runs.planning.model_resolver import is_direct
 from apps.runs.types import RunSummary, StepSummary, WaitsFor
@@ -216,7 +216,7 @@ def _request_fields(origin: Origin) -> Document:
         "temperature": params.get("temperature"),
         "text": {"format": told_format(params.get("response_format"))},
         "tool_choice": told_choice(params.get("tool_choice")),
-        "tools": [told_tool(tool) for tool in params.get("tools") or ()],
+        "tools": told_tools(params.get("tools") or ()),
         "top_logprobs": 0,
         "top_p": params.get("top_p"),
         "truncation": "auto",

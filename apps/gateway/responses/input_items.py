@@ -14,6 +14,7 @@ from apps.core.errors import InvalidInput
 from apps.engine.ports import Message
 from apps.gateway.output import COMPLETED
 from apps.gateway.responses.items import Document, text_part
+from apps.gateway.responses.namespaces import name_fields
 from apps.gateway.responses.previous_response import said_before
 from apps.runs.types import RunRecord
 
@@ -103,6 +104,7 @@ def items_of(message: Message) -> list[Document]:
             "status": COMPLETED,
             "call_id": call["id"],
             **call["function"],
+            **name_fields(call["function"]["name"]),
         }
         for call in message.get("tool_calls", ())
     ]

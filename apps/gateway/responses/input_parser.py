@@ -19,6 +19,7 @@ from apps.gateway.parsing.json_fields import read_text, type_error
 from apps.gateway.parsing.messages import MAY_SHOW, ROLES, Role, joined, read_id
 from apps.gateway.responses.foreign_items import FOREIGN_READERS
 from apps.gateway.responses.ids import COMPACTION, REASONING, source_of_item
+from apps.gateway.responses.namespaces import read_called_name
 
 Content = str | list[TextPart | ImagePart]
 TEXT_PARTS = {
@@ -126,9 +127,7 @@ def _read_image(part: Mapping[str, Any], where: str) -> ImagePart:
 
 
 def _read_call(item: Mapping[str, Any], where: str) -> Message:
-    name = read_text(item, "name", at=f"{where}.")
-    if not name:
-        raise type_error(f"{where}.name", "a name", name)
+    name = read_called_name(item, where)
     arguments = read_text(item, "arguments", at=f"{where}.")
     call_id = read_id(item, "call_id", where)
     return {

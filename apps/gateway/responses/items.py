@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from apps.gateway.output import COMPLETED, StreamedItem
 from apps.gateway.responses.events import EventWriter
 from apps.gateway.responses.ids import CALL, MESSAGE, REASONING, item_id
+from apps.gateway.responses.namespaces import name_fields
 from apps.gateway.tool_calls import call_id
 
 Document = dict[str, Any]
@@ -155,7 +156,7 @@ class FunctionCallItem(Item):
     def _closing(self) -> bytes:
         return self._say(
             "response.function_call_arguments.done",
-            name=self.name,
+            **name_fields(self.name),
             arguments=self.text,
         )
 
@@ -226,6 +227,6 @@ def call_document(
         "type": "function_call",
         "status": status,
         "call_id": call_id,
-        "name": name,
+        **name_fields(name),
         "arguments": arguments,
     }

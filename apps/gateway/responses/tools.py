@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -28,6 +28,13 @@ from apps.gateway.parsing.tools import (
     require_function,
     tool_list,
 )
+from apps.gateway.responses.namespaces import (
+    NAMESPACE,
+    name_fields,
+    read_called_name,
+    read_namespace,
+    told_namespaces,
+)
 
 FORMAT_FIELDS = ("name", "description", "schema", "strict")
 MODES = ("auto", "required")
@@ -45,8 +52,11 @@ def read_tools(body: Mapping[str, Any]) -> Tools:
         where = f"tools[{index}]"
         if not isinstance(tool, dict):
             raise type_error(where, "an object", tool)
-        if _kind(tool, where) == FUNCTION:
+        kind = _kind(tool, where)
+        if kind == FUNCTION:
             tools.append(function_tool(tool, where))
+        elif kind == NAMESPACE:
+            tools += read_namespace(tool, where)
     return check_tools(tools)
 
 
@@ -59,7 +69,7 @@ def left_out_tools(body: Mapping[str, Any]) -> list[str]:
     return [
         f"tools[{index}]:{kind if PLAIN_NAME.fullmatch(kind) else '?'}"
         for index, kind in enumerate(kinds)
-        if kind != FUNCTION
+        if kind not in (FUNCTION, NAMESPACE)
     ]
 
 
@@ -83,7 +93,7 @@ def read_choice(body: Mapping[str, Any], tools: Tools) -> tuple[Tools, Choice]:
     if choice.get("type") == "allowed_tools":
         return _read_allowed(choice, tools)
     require_function(choice, "tool_choice")
-    name = read_text(choice, "name", at="tool_choice.")
+    name = read_called_name(choice, "tool_choice")
     return tools, named_choice(name, tools, "tool_choice.name")
 
 
@@ -104,7 +114,7 @@ def _read_allowed(choice: Mapping[str, Any], tools: Tools) -> tuple[Tools, Choic
             raise type_error(f"{where}[{index}]", "an object", tool)
         if _kind(tool, f"{where}[{index}]") != FUNCTION:
             continue
-        name = read_text(tool, "name", at=f"{where}[{index}].")
+        name = read_called_name(tool, f"{where}[{index}]")
         named_choice(name, tools, f"{where}[{index}].name")
         names.add(name)
     if not names and mode == "required":
@@ -150,17 +160,20 @@ def _read_schema(shape: Mapping[str, Any]) -> dict[str, Any]:
     return named
 
 
-def told_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tool in the words of Responses."""
-    function = tool["function"]
+def told_tools(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return tools in the words of Responses."""
+    return told_namespaces(_told_tool(tool["function"]) for tool in tools)
+
+
+def _told_tool(function: Mapping[str, Any]) -> dict[str, Any]:
     told = {name: function.get(name) for name in FUNCTION_FIELDS}
-    return {"type": "function", **told}
+    return {"type": "function", **told, **name_fields(function["name"])}
 
 
 def told_choice(choice: Any) -> Any:
     """Return a choice of tools in the words of Responses."""
     if isinstance(choice, Mapping):
-        return {"type": "function", "name": choice["function"]["name"]}
+        return {"type": "function", **name_fields(choice["function"]["name"])}
     return choice or "auto"
 
 

@@ -17,7 +17,7 @@ TOOLS = [
     WEATHER,
     {"type": "local_shell"},
     {"type": "custom", "name": "apply_patch", "format": {"type": "grammar"}},
-    {"type": "namespace", "name": "mcp__x", "tools": [WEATHER]},
+    {"type": "mcp", "server_label": "x", "server_url": "https://x.example"},
     SEARCH,
 ]
 USER = {"role": "user", "content": "Hi"}
@@ -38,9 +38,7 @@ async def order(client: Client, **fields: Any) -> RunOrder:
 async def test_tools_of_other_kinds_are_left_out_and_named(client: Client) -> None:
     answer = await ask(client, tools=TOOLS, tool_choice="auto")
     (found,) = client.backend.orders
-    named = (
-        "tools[1]:local_shell,tools[2]:custom,tools[3]:namespace,tools[4]:web_search"
-    )
+    named = "tools[1]:local_shell,tools[2]:custom,tools[3]:mcp,tools[4]:web_search"
     assert [tool["function"]["name"] for tool in found.params.tools] == ["weather"]
     assert found.ignored == named
     assert answer.headers["x-conductor-ignored"] == named
