@@ -72,7 +72,7 @@ CLIENTS ?= $(basename $(notdir $(wildcard $(CONFORMANCE)/clients/*.txt)))
 
 test-js: $(VENV)/.installed-dev ## the clients from npm; needs Node
 	npm ci --silent --no-fund --no-audit --prefix $(CONFORMANCE)/javascript
-	$(PYTEST) $(CONFORMANCE) -k test-js $(ARGS)
+	$(PYTEST) $(CONFORMANCE) -k "test-js or test_coding_agents" $(ARGS)
 
 .venv-client-%/.installed: $(CONFORMANCE)/clients/%.txt
 	$(PYTHON) -m venv .venv-client-$*

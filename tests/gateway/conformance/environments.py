@@ -22,6 +22,8 @@ REQUIREMENTS = ROOT / "requirements"
 JAVASCRIPT = Path(__file__).parent / "javascript"
 COMMANDS_FROM_NPM = {"codex"}
 """Pages in `sh` whose command is an npm package."""
+RUN_APART = {"claude-code"}
+"""Pages with requests by curl, whose npm package `test_coding_agents.py` runs."""
 LONGEST_S = 120
 _PINNED = re.compile(r"^([\w-]+)(?:\[.*\])?==(\S+)", re.MULTILINE)
 _REFUSING_PROXY = "http://127.0.0.1:9"
@@ -55,7 +57,7 @@ def installed(page: Page) -> bool:
 
 def pinned(page: Page) -> dict[str, str]:
     """Return the packages that the page is run with, and their versions."""
-    if stage(page) == "test-js":
+    if stage(page) == "test-js" or page.path.stem in RUN_APART:
         return _from_npm()
     name = f"{page.path.stem}.txt"
     locks = (LOCKS / name, REQUIREMENTS / name, REQUIREMENTS / "dev.txt")
