@@ -19,7 +19,7 @@ from apps.runs.label_models import RunLabel
 from apps.runs.label_types import RunLabels
 from apps.runs.querysets import IdempotencyKeys
 from apps.runs.saved_view_models import SavedView
-from apps.runs.search_models import IndexedRun, SearchProgress, SearchWord
+from apps.runs.search_models import IndexedRun, SearchBlock, SearchProgress
 from apps.runs.types import WaitsFor
 from apps.runs.usage_models import UsageDay, UsagePart, UsageSums
 
@@ -41,8 +41,8 @@ __all__ = [
     "RunState",
     "RunStop",
     "SavedView",
+    "SearchBlock",
     "SearchProgress",
-    "SearchWord",
     "Source",
     "Step",
     "Suspension",

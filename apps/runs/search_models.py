@@ -1,7 +1,7 @@
 """Rows of the search index: codes of words, never the words.
 
-Why so, and what the codes tell: docs/adr/0022. All of it can be made again from the
-ledger; a run's rows are erased together with its texts.
+Why so, and what the codes tell: docs/adr/0022 and 0024. All of it can be made again
+from the ledger; what is in it of a run is erased together with its texts.
 """
 
 from __future__ import annotations
@@ -12,22 +12,26 @@ from apps.accounts.models import Team
 from apps.core.scoping import TeamQuerySet
 
 
-class SearchWord(models.Model):
-    """A word that stands in a run's prompt or in one of its answers."""
+class SearchBlock(models.Model):
+    """Which runs of a block have which words, of a part of all words.
 
-    pk = models.CompositePrimaryKey("team_id", "word", "run_id")
-    # Without constraints: each would be checked for every word of every run.
-    team = models.ForeignKey(
-        Team, models.CASCADE, related_name="+", db_index=False, db_constraint=False
-    )
-    word = models.BigIntegerField()
-    """8 bytes of an HMAC of the word under a key of the team; see `word_codes.py`."""
-    run_id = models.UUIDField()
+    The levels, and what a block and a bucket of each are: `search/blocks.py`.
+    """
 
-    objects = TeamQuerySet["SearchWord"].as_manager()
+    pk = models.CompositePrimaryKey("team_id", "level", "bucket", "block")
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)
+    level = models.PositiveSmallIntegerField()
+    bucket = models.PositiveSmallIntegerField()
+    """The first bits of the codes."""
+    block = models.BigIntegerField()
+    """On level 0 the number of its first run; above, it counts the level's blocks."""
+    postings = models.BinaryField()
+    """See `search/postings.py`."""
+
+    objects = TeamQuerySet["SearchBlock"].as_manager()
 
     def __str__(self) -> str:
-        return f"{self.word:x} {self.run_id}"
+        return f"{self.level}.{self.bucket}.{self.block}"
 
 
 class IndexedRun(models.Model):
@@ -35,9 +39,11 @@ class IndexedRun(models.Model):
 
     run_id = models.UUIDField(primary_key=True)
     team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)
+    number = models.BigIntegerField()
+    """Counts the runs of a team in the order in which they were indexed, from 0."""
     words = models.BinaryField()
-    """The codes of its words, 8 bytes each, so that its rows are found again when they
-    are erased. Empty: it has no text, or that is erased."""
+    """The first 4 bytes of the code of each word, so that it is found again when it
+    is erased. Empty: the run has no text, or that is erased."""
     is_partial = models.BooleanField()
     """True: some of its words are not in the index, because it has too many or its
     entries could not be read."""
@@ -45,6 +51,11 @@ class IndexedRun(models.Model):
     objects = TeamQuerySet["IndexedRun"].as_manager()
 
     class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "number"], name="indexed_run_has_a_number"
+            )
+        ]
         indexes = [
             # Few rows: these runs are read themselves when something is searched.
             models.Index(
@@ -55,7 +66,7 @@ class IndexedRun(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.run_id} {len(self.words) // 8} words"
+        return f"{self.run_id} {len(self.words) // 4} words"
 
 
 class SearchProgress(models.Model):
@@ -70,6 +81,8 @@ class SearchProgress(models.Model):
     from_seq = models.BigIntegerField()
     """Older runs are indexed from here on backwards. 0: all of them are."""
     through_seq = models.BigIntegerField()
+    runs = models.BigIntegerField(default=0)
+    """Indexed so far, and so the number of the next one."""
     erasures = models.BigIntegerField(default=0)
     """Grows whenever words are erased: what was read before is then not written."""
 

@@ -27,7 +27,7 @@ from apps.governance.services import (
     retention_erase,
     retention_set,
 )
-from apps.runs.models import Run, SearchWord
+from apps.runs.models import Run, SearchBlock
 from apps.runs.services import runs_index
 from tests.conftest import Cast, Site
 from tests.factories import ACTOR
@@ -78,7 +78,7 @@ def test_g13_words_of_the_run_leave_the_search_index(
 ) -> None:
     team_id, run_id = site.cast.team.id, ask()
     list(runs_index())
-    words = SearchWord.objects.for_team(team_id).filter(run_id=run_id)
+    words = SearchBlock.objects.for_team(team_id)
     assert words.exists()
     hold_place(team=site.cast.team, run_id=run_id, reason="Case 7", actor=ACTOR)
     erase(later(184))

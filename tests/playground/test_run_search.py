@@ -17,8 +17,9 @@ from apps.audit.services import content_erase
 from apps.core.ids import new_id
 from apps.engine.events import RunCompleted
 from apps.engine.usage import Usage
-from apps.runs.models import IndexedRun, Run, RunState, SearchProgress, SearchWord
+from apps.runs.models import IndexedRun, Run, RunState, SearchBlock, SearchProgress
 from apps.runs.search import indexing, matching
+from apps.runs.search.postings import postings_unpacked
 from apps.runs.search.run_texts import texts_of_runs
 from apps.runs.services import run_texts_erase
 from tests.factories import issue_key
@@ -134,9 +135,11 @@ def test_teams_have_no_code_in_common(team: Team) -> None:
         asked(each, "The very same words?")
     index()
     codes = [
-        set(SearchWord.objects.for_team(each.id).values_list("word", flat=True))
+        set(postings_unpacked(bytes(row.postings)))
         for each in (team, other)
+        for row in SearchBlock.objects.for_team(each.id)
     ]
+    assert len(codes) == 2
     assert codes[0]
     assert codes[0].isdisjoint(codes[1])
 
@@ -146,9 +149,11 @@ def test_index_holds_no_word(team: Team) -> None:
     index()
     row = IndexedRun.objects.for_team(team.id).get(run_id=run.id)
     assert b"zebra" not in bytes(row.words)
-    assert len(bytes(row.words)) == 8 * len(
+    assert len(bytes(row.words)) == 4 * len(
         {"why", "the", "zebra", "has", "stripes", "done"}
     )
+    (block,) = SearchBlock.objects.for_team(team.id)
+    assert b"zebra" not in bytes(block.postings)
 
 
 def test_query_without_a_word_says_so(bob: Client, team: Team) -> None:
@@ -161,8 +166,10 @@ def test_erased_run_is_not_found_and_leaves_no_code(bob: Client, team: Team) -> 
     index()
     erase(run)
     assert search(bob, "zebra")[0] == [str(other.id)]
-    words = SearchWord.objects.for_team(team.id)
-    assert set(words.values_list("run_id", flat=True)) == {other.id}
+    (row,) = SearchBlock.objects.for_team(team.id)
+    number = IndexedRun.objects.for_team(team.id).get(run_id=other.id).number
+    offsets = postings_unpacked(bytes(row.postings)).values()
+    assert {row.block + each for some in offsets for each in some} == {number}
     assert bytes(IndexedRun.objects.for_team(team.id).get(run_id=run.id).words) == b""
 
 
@@ -180,7 +187,7 @@ def test_text_erased_while_it_is_indexed_is_not_written(
 
     monkeypatch.setattr(indexing, "texts_of_runs", erased_meanwhile)
     index()
-    assert not SearchWord.objects.for_team(team.id).exists()
+    assert not SearchBlock.objects.for_team(team.id).exists()
 
 
 def test_index_made_again_finds_the_same(bob: Client, team: Team) -> None:
@@ -255,16 +262,38 @@ def test_phrase_that_was_not_looked_for_everywhere_is_named(
     assert "The phrase was looked for in the newest" in page
 
 
+@pytest.mark.parametrize("walk_from", [0, 1_000])
 def test_more_matches_than_are_listed_are_named(
-    bob: Client, team: Team, monkeypatch: pytest.MonkeyPatch
+    bob: Client, team: Team, monkeypatch: pytest.MonkeyPatch, walk_from: int
 ) -> None:
+    """Whether all runs are gone through, or those with the words are looked up."""
     monkeypatch.setattr(matching, "MATCHES", 1)
+    monkeypatch.setattr(matching, "WALK_FROM", walk_from)
     asked(team, "red zebra")
     newest = asked(team, "zebra red")
+    failed = asked(team, "red zebras, or a red zebra?", state=RunState.FAILED)
+    asked(team, "red horse")
     index()
-    ids, page = search(bob, "red zebra")
+    ids, page = search(bob, "red zebra", state="completed")
     assert ids == [str(newest.id)]
     assert "of the runs found are listed" in page
+    ids, page = search(bob, "red zebra", state="failed")
+    assert ids == [str(failed.id)]
+    assert "of the runs found are listed" not in page
+
+
+def test_run_takes_three_rows_of_the_index_at_most(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not one for each word, even if each is indexed alone as soon as it has ended."""
+    for number in range(3):
+        asked(team, " ".join(f"word{number}x{n}" for n in range(45)))
+        index()
+    rows = [
+        model.objects.for_team(team.id).count()
+        for model in (IndexedRun, SearchBlock, SearchProgress)
+    ]
+    assert sum(rows) <= 3 * 3
 
 
 def test_run_that_cannot_be_read_is_named(bob: Client, team: Team) -> None:

@@ -3,6 +3,7 @@
 A step reads the runs that ended in a stretch of the chain and writes the codes of their
 words with how far it has come, in one short transaction: two processes, or a crash,
 lose and repeat nothing. What was read before texts were erased is never written after.
+How the rows are divided, and how they grow together: `blocks.py`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from struct import pack, unpack
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -19,18 +22,27 @@ from apps.accounts.models import Team
 from apps.audit.selectors import chain_ends, subjects_of
 from apps.engine import events as ev
 from apps.runs.models import Run
+from apps.runs.search.blocks import SMALL, blocks_merge, new_blocks, words_erase
+from apps.runs.search.postings import PREFIX_BITS
 from apps.runs.search.run_texts import texts_of_runs
-from apps.runs.search.word_codes import packed, unpacked, word_codes
+from apps.runs.search.word_codes import word_codes
 from apps.runs.search.words import words_in
-from apps.runs.search_models import IndexedRun, SearchProgress, SearchWord
+from apps.runs.search_models import IndexedRun, SearchBlock, SearchProgress
 
 logger = logging.getLogger(__name__)
-ENTRIES_AT_ONCE = 300
-"""Of the chain in one step: about 30 runs."""
+ENTRIES_AT_ONCE = 150
+"""Of the chain in one step: 15 to 30 runs, whose commit takes a few milliseconds."""
 MOST_WORDS = 2_000
 """Different words of a run that the index takes: about 60 kB of ordinary text."""
-ROWS_AT_ONCE = 1_000
 ENDS = (ev.RunCompleted.action, ev.RunFailed.action, ev.RunCancelled.action)
+
+
+class RunWords(NamedTuple):
+    """What the index takes of a run."""
+
+    run_id: UUID
+    codes: list[int]
+    is_partial: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +72,12 @@ def runs_index() -> Iterator[int]:
 
 def team_runs_index(team_id: UUID, end: int) -> Iterator[int]:
     """Index the runs of a team up to a place in its chain, newest first."""
+    merged = -1
     while True:
         place = _place_of(team_id, end)
+        if place.runs // SMALL.runs > merged:
+            merged = place.runs // SMALL.runs
+            yield from blocks_merge(place)
         stretch = _next_stretch(place, end)
         if stretch is None:
             return
@@ -77,26 +93,30 @@ def search_words_erase(team_id: UUID, run_ids: Collection[UUID]) -> None:
     # already then finds that it came too late.
     SearchProgress.objects.for_team(team_id).update(erasures=F("erasures") + 1)
     indexed = IndexedRun.objects.for_team(team_id).filter(run_id__in=run_ids)
-    words = SearchWord.objects.for_team(team_id)
-    for run_id, codes in indexed.values_list("run_id", "words"):
-        stored = unpacked(bytes(codes))
-        for start in range(0, len(stored), ROWS_AT_ONCE):
-            some = stored[start : start + ROWS_AT_ONCE]
-            words.filter(word__in=some, run_id=run_id).delete()
+    words = indexed.values_list("number", "words")
+    words_erase(team_id, {number: _unpacked(bytes(some)) for number, some in words})
     indexed.update(words=b"", is_partial=False)
 
 
 def index_forget(team_id: UUID) -> None:
     """Empty the index of a team, so that it is made anew."""
+    begin = _begin(chain_ends().get(team_id, 0))
     with transaction.atomic():
-        SearchProgress.objects.for_team(team_id).delete()
+        SearchProgress.objects.for_team(team_id).update(
+            from_seq=begin, through_seq=begin, runs=0, erasures=F("erasures") + 1
+        )
         IndexedRun.objects.for_team(team_id).delete()
-        SearchWord.objects.for_team(team_id).delete()
+        SearchBlock.objects.for_team(team_id).delete()
+
+
+def _begin(end: int) -> int:
+    """Return where the index of a chain begins: near its end."""
+    return max(0, end - ENTRIES_AT_ONCE)
 
 
 def _place_of(team_id: UUID, end: int) -> SearchProgress:
-    """Return how far a team's index is; a new one begins near the end of the chain."""
-    begin = max(0, end - ENTRIES_AT_ONCE)
+    """Return how far a team's index is."""
+    begin = _begin(end)
     row, _ = SearchProgress.objects.for_team(team_id).get_or_create(
         team_id=team_id, defaults={"from_seq": begin, "through_seq": begin}
     )
@@ -119,28 +139,55 @@ def _step(place: SearchProgress, stretch: Stretch) -> int:
     ended = subjects_of(
         team_id, ENDS, after_seq=stretch.after_seq, through_seq=stretch.through_seq
     )
-    runs = list(Run.objects.for_team(team_id).filter(id__in=ended).order_by("id"))
-    indexed = [_indexed(team_id, *each) for each in texts_of_runs(runs)]
+    known = IndexedRun.objects.for_team(team_id).filter(run_id__in=ended)
+    ended -= set(known.values_list("run_id", flat=True))
+    runs = Run.objects.for_team(team_id).filter(id__in=ended).order_by("id")
+    read = texts_of_runs(list(runs.only("id", "team_id")))
+    words = [_words(team_id, run_id, texts) for run_id, texts in read]
+    # All of it is made before the commit, which others wait for.
+    rows = [
+        IndexedRun(
+            run_id=each.run_id,
+            team_id=team_id,
+            number=number,
+            words=_packed(each.codes),
+            is_partial=each.is_partial,
+        )
+        for number, each in enumerate(words, place.runs)
+    ]
+    blocks = list(new_blocks(team_id, place.runs, [each.codes for each in words]))
+    return len(rows) if _write(place, stretch, rows, blocks) else 0
+
+
+def _write(
+    place: SearchProgress,
+    stretch: Stretch,
+    rows: list[IndexedRun],
+    blocks: list[SearchBlock],
+) -> bool:
+    """Commit a step; False: another process took it, or texts were erased meanwhile."""
+    same = SearchProgress.objects.for_team(place.team_id).filter(
+        from_seq=place.from_seq,
+        through_seq=place.through_seq,
+        runs=place.runs,
+        erasures=place.erasures,
+    )
+    begin, end = place.from_seq, place.through_seq
+    if stretch.is_backward:
+        begin = stretch.after_seq
+    else:
+        end = stretch.through_seq
     with transaction.atomic():
-        rows = SearchProgress.objects.for_team(team_id).select_for_update()
-        now = rows.filter(
-            from_seq=place.from_seq,
-            through_seq=place.through_seq,
-            erasures=place.erasures,
-        ).first()
-        if now is None:
-            return 0  # Another process took it, or texts were erased meanwhile.
-        _write(team_id, indexed)
-        if stretch.is_backward:
-            now.from_seq = stretch.after_seq
-        else:
-            now.through_seq = stretch.through_seq
-        now.save(update_fields=["from_seq", "through_seq"])
-    return len(indexed)
+        count = place.runs + len(rows)
+        if not same.update(from_seq=begin, through_seq=end, runs=count):
+            return False
+        IndexedRun.objects.bulk_create(rows)
+        SearchBlock.objects.bulk_create(blocks)
+    return True
 
 
-def _indexed(team_id: UUID, run_id: UUID, texts: list[str] | None) -> IndexedRun:
-    """Return what the index keeps of a run; None in place of texts: unreadable."""
+def _words(team_id: UUID, run_id: UUID, texts: list[str] | None) -> RunWords:
+    """Return the words of a run; None in place of texts: they cannot be read."""
     if texts is None:
         logger.warning("search: the entries of run %s cannot be read", run_id)
     words: dict[str, None] = {}
@@ -150,19 +197,15 @@ def _indexed(team_id: UUID, run_id: UUID, texts: list[str] | None) -> IndexedRun
             is_partial = True
             break
         words[word] = None
-    # Once each: two words may share a code. Sorted, as they stand in the index.
+    # Once each: two words may share a code.
     codes = sorted(set(word_codes(team_id, words)))
-    return IndexedRun(
-        run_id=run_id, team_id=team_id, words=packed(codes), is_partial=is_partial
-    )
+    return RunWords(run_id, codes, is_partial)
 
 
-def _write(team_id: UUID, indexed: list[IndexedRun]) -> None:
-    IndexedRun.objects.bulk_create(indexed, ignore_conflicts=True)
-    rows = [
-        SearchWord(team_id=team_id, word=code, run_id=run.run_id)
-        for run in indexed
-        for code in unpacked(bytes(run.words))
-    ]
-    rows.sort(key=lambda row: (row.word, row.run_id))
-    SearchWord.objects.bulk_create(rows, ROWS_AT_ONCE, ignore_conflicts=True)
+def _packed(codes: list[int]) -> bytes:
+    """Return the beginnings of codes, 4 bytes each."""
+    return pack(f"<{len(codes)}I", *(code >> PREFIX_BITS for code in codes))
+
+
+def _unpacked(data: bytes) -> tuple[int, ...]:
+    return unpack(f"<{len(data) // 4}I", data)

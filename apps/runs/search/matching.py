@@ -7,14 +7,17 @@ The result says what was not searched.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from functools import reduce
+from operator import and_
+from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Cast
 from django.utils.dateformat import format as format_date
 from django.utils.translation import gettext
 
@@ -22,7 +25,9 @@ from apps.audit.selectors import entry_recorded_at, newest_subjects
 from apps.core.errors import InvalidInput
 from apps.runs.models import Run, RunState
 from apps.runs.records.search import run_list
+from apps.runs.search.blocks import LARGE, bitmaps_of
 from apps.runs.search.indexing import MOST_WORDS
+from apps.runs.search.postings import offsets_in
 from apps.runs.search.run_texts import texts_of_runs
 from apps.runs.search.word_codes import codes_sought
 from apps.runs.search.words import (
@@ -32,7 +37,7 @@ from apps.runs.search.words import (
     query_read,
     words_in,
 )
-from apps.runs.search_models import IndexedRun, SearchProgress, SearchWord
+from apps.runs.search_models import IndexedRun, SearchProgress
 from apps.runs.types import RunFilters
 
 MATCHES = 2_000
@@ -43,9 +48,17 @@ RUNS_READ = 50
 """Runs not in the index that are read themselves, the newest ones."""
 LONG_RUNS_READ = 20
 """Of runs that are in the index in part; they have long texts."""
+RUNS_LOOKED_UP = 2_000
+"""Runs that have all words, in one statement."""
+RUNS_WALKED = 20_000
+"""Runs that may have them, in one statement."""
+WALK_FROM = 0.3
+"""To look up a run that has the words takes three times as long as to come across it:
+from where on it is quicker to go through all runs until enough have them."""
 NEW_ENTRIES = 2_000
 """Entries behind the index that are looked at for runs."""
 RUN = "run"
+ItemT = TypeVar("ItemT")
 
 
 class SearchGap(StrEnum):
@@ -152,39 +165,83 @@ class _Search:
         place = SearchProgress.objects.for_team(self._team_id).first()
         read = self._having(self._unindexed(place) + self._indexed_in_part())
         # The index is asked last: it has a run that is indexed meanwhile.
-        found = self._matches()
+        found = self._matches(place.runs) if place else []
         if self._query.phrases:
             found = self._with_phrases(self._runs.filter(id__in=found))
         since = self._indexed_since(place)
         gaps = tuple(dict.fromkeys(self._gaps))
         return RunSearch(self._runs.filter(id__in={*found, *read}), gaps, since)
 
-    def _matches(self) -> list[UUID]:
-        """Return the ids of the newest runs that have all words in the index.
+    def _matches(self, indexed: int) -> list[UUID]:
+        """Return the ids of the newest of the indexed runs that have all words.
 
-        They are read once: counting and paging look up ids. If there is a rare word it
-        leads, and the others are looked up for its runs; else all are looked up for
-        each run from the newest one on, which soon finds enough.
+        They are read once: counting and paging look up ids.
         """
-        words = SearchWord.objects.for_team(self._team_id)
-        having = [
-            words.filter(word__in=codes_sought(self._team_id, word))
-            for word in self._query.words
-        ]
-        counted = [(rows[: MATCHES + 1].count(), i) for i, rows in enumerate(having)]
-        fewest, first = min(counted)
-        if fewest <= MATCHES:
-            leading = having.pop(first)
-            for rows in having:
-                leading = leading.filter(Exists(rows.filter(run_id=OuterRef("run_id"))))
-            return list(leading.values_list("run_id", flat=True))
-        runs = self._runs
-        for _, place in sorted(counted):
-            runs = runs.filter(Exists(having[place].filter(run_id=OuterRef("id"))))
-        ids = list(runs.values_list("id", flat=True)[: MATCHES + 1])
+        words = [codes_sought(self._team_id, word) for word in self._query.words]
+        having = {
+            block: reduce(and_, bitmaps)
+            for block, bitmaps in bitmaps_of(self._team_id, words).items()
+        }
+        count = sum(bitmap.bit_count() for bitmap in having.values())
+        if count * count > WALK_FROM * MATCHES * indexed:
+            ids = self._walked(having, count / indexed)
+        else:
+            ids = self._looked_up(having)
+            if count <= MATCHES:
+                return list(map(UUID, ids))
+            ids = self._filtered(sorted(ids, reverse=True))
         if len(ids) > MATCHES:
             self._gaps.append(SearchGap.MATCHES)
-        return ids[:MATCHES]
+        return list(map(UUID, ids[:MATCHES]))
+
+    def _looked_up(self, having: Mapping[int, int]) -> list[str]:
+        """Return the ids of all runs in some bitmaps, by their blocks."""
+        numbers = [
+            block * LARGE.runs + offset
+            for block, bitmap in having.items()
+            if bitmap
+            for offset in offsets_in(bitmap)
+        ]
+        indexed = IndexedRun.objects.for_team(self._team_id)
+        return [
+            run_id
+            for some in _pages(numbers)
+            for (run_id,) in indexed.filter(number__in=some).values_list(
+                _text_of("run_id")
+            )
+        ]
+
+    def _filtered(self, ids: Sequence[str]) -> list[str]:
+        """Return those that the other filters leave, until there are enough."""
+        found: list[str] = []
+        for some in _pages(ids):
+            left = self._runs.filter(id__in=some).values_list(_text_of("id"))
+            found += [run_id for (run_id,) in left]
+            if len(found) > MATCHES:
+                break
+        return found
+
+    def _walked(self, having: Mapping[int, int], share: float) -> list[str]:
+        """Return the newest runs in some bitmaps, going through all from the newest on.
+
+        So many have the words, `share` of all, that enough are soon found.
+        """
+        indexed = IndexedRun.objects.for_team(self._team_id)
+        number = indexed.filter(run_id=OuterRef("id")).values("number")
+        columns = _text_of("id"), Subquery(number)
+        size = min(int(1.2 * MATCHES / share) + 1, RUNS_WALKED)
+        found: list[str] = []
+        page = list(self._runs.values_list(*columns)[:size])
+        while page:
+            for run_id, place in page:
+                block, offset = divmod(-1 if place is None else place, LARGE.runs)
+                if having.get(block, 0) >> offset & 1:
+                    found.append(run_id)
+            if len(found) > MATCHES or len(page) < size:
+                break
+            later = self._runs.filter(id__lt=page[-1][0])
+            page = list(later.values_list(*columns)[:size])
+        return found
 
     def _unindexed(self, place: SearchProgress | None) -> list[Run]:
         """Return the newest runs that are not in the index yet."""
@@ -256,3 +313,13 @@ def _have(texts: Sequence[str], phrases: Collection[str]) -> bool:
         return True
     compared = [comparable(text) for text in texts]
     return all(any(phrase in text for text in compared) for phrase in phrases)
+
+
+def _pages(items: Sequence[ItemT]) -> Iterator[Sequence[ItemT]]:
+    for start in range(0, len(items), RUNS_LOOKED_UP):
+        yield items[start : start + RUNS_LOOKED_UP]
+
+
+def _text_of(column: str) -> Cast:
+    """Return an id as text: most of them are only compared, and made no UUID."""
+    return Cast(column, CharField())

@@ -38,21 +38,8 @@ def codes_sought(team_id: UUID, word: str) -> tuple[int, ...]:
     return tuple(_code(hmac, word) for hmac in keys)
 
 
-def packed(codes: Iterable[int]) -> bytes:
-    """Return codes as bytes, 8 for each."""
-    return b"".join(code.to_bytes(CODE_BYTES, "big", signed=True) for code in codes)
-
-
-def unpacked(data: bytes) -> list[int]:
-    """Return the codes that were packed."""
-    return [
-        int.from_bytes(data[start : start + CODE_BYTES], "big", signed=True)
-        for start in range(0, len(data), CODE_BYTES)
-    ]
-
-
 def _code(hmac: HmacSha256, word: str) -> int:
-    return int.from_bytes(hmac.digest(word.encode())[:CODE_BYTES], "big", signed=True)
+    return int.from_bytes(hmac.digest(word.encode())[:CODE_BYTES], "big")
 
 
 @lru_cache(maxsize=_TEAMS)
