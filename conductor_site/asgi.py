@@ -34,6 +34,7 @@ from servestatic import ServeStaticASGI  # noqa: E402
 from apps.comparisons.routing import (  # noqa: E402
     websocket_urlpatterns as comparison_sockets,
 )
+from apps.core.background.pacing import open_requests  # noqa: E402
 from apps.core.ids import new_id  # noqa: E402
 from apps.core.logs import log_context  # noqa: E402
 from apps.core.request_metrics import (  # noqa: E402
@@ -108,11 +109,12 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
 
 async def _serve_api(scope: Message, receive: Receive, send: Send) -> None:
     requester = scope[REQUESTER] = _known_teams.requester_of(scope)
-    await _entrance.enter(requester.key)
-    try:
-        await gateway(scope, receive, send)
-    finally:
-        _known_teams.learn(requester)
+    with open_requests.one():
+        await _entrance.enter(requester.key)
+        try:
+            await gateway(scope, receive, send)
+        finally:
+            _known_teams.learn(requester)
 
 
 async def _serve_socket(scope: Message, receive: Receive, send: Send) -> None:
@@ -149,7 +151,8 @@ async def _serve_counted(scope: Message, receive: Receive, send: Send) -> None:
 
     serve = metrics.metrics_application if path == metrics.PATH else rest
     try:
-        await serve(scope, receive, send_and_see)
+        with open_requests.one():
+            await serve(scope, receive, send_and_see)
     finally:
         count_request(route_class(path), status, time.perf_counter() - began)
 

@@ -2,6 +2,7 @@
 
 Each looks now and then, and the one that has been there for longest does it. Whatever
 is not done this time, or done twice because the leader has just changed, is no harm.
+Between two steps a thread gives way to requests: `apps/core/background/`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from apps.alerts.mails import alert_mails_send
 from apps.audit.exports.jobs import exports_expire
 from apps.batches.services import files_expire
 from apps.budgets.crossings import budget_crossings_record
+from apps.core.background.pacing import BackgroundWork
 from apps.core.database_outage import is_outage
 from apps.evaluation.ab.jobs import ab_tests_end
 from apps.evaluation.production.counting import outcomes_count
@@ -43,9 +45,6 @@ QUEUE_EVERY_S = 5.0
 """So soon after its end a run is in the review queue."""
 ALERT_EVERY_S = 15.0
 SUM_EVERY_S = 60.0
-PAUSE_S = 0.05
-"""Between two steps, for other writers: SQLite lets in the next to ask, which would be
-the next step."""
 END_S = 5.0
 """How long to wait for the step in progress; a database may hang."""
 
@@ -108,6 +107,7 @@ class MaintenanceThread:
         self._begin_s = BEGIN_S if every_s is None else every_s
         self._every_s = EVERY_S if every_s is None else every_s
         self._stop = threading.Event()
+        self._work = BackgroundWork(self._stop.wait)
         self._thread = threading.Thread(
             target=self._run, name="maintenance", daemon=True
         )
@@ -122,8 +122,9 @@ class MaintenanceThread:
         """Do every chore, if this process is the one to do it."""
         try:
             if is_leader(self._lease_keeper.lease_id):
-                for complaint, job in self._jobs:
-                    self._do(complaint, job)
+                with self._work.here():
+                    for complaint, job in self._jobs:
+                        self._do(complaint, job)
         except (DatabaseError, InterfaceError) as exc:
             logger.warning("maintenance: the database refused or is away: %s", exc)
         finally:
@@ -132,7 +133,7 @@ class MaintenanceThread:
     def _do(self, complaint: str, job: Callable[[], Iterator[object]]) -> None:
         try:
             for _ in job():
-                if self._stop.wait(PAUSE_S):
+                if self._work.step_done():
                     return
         except Exception as exc:  # the boundary of a thread
             if is_outage(exc):

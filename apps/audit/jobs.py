@@ -21,6 +21,7 @@ from django.utils import timezone
 from apps.audit.job_news import job_news
 from apps.audit.models import BackgroundJob, JobState
 from apps.audit.types import Actor
+from apps.core.background.pacing import BackgroundWork
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
 
@@ -39,6 +40,8 @@ DUE_S = 60.0
 END_S = 5.0
 """Seconds to wait for the step in progress at the end; a database may hang."""
 BROKE_OFF = "it broke off with an error, which the site's log has"
+JOB_SHARE = 0.5
+"""Of the time, for a job while no request is open."""
 JobT = TypeVar("JobT", bound=BackgroundJob)
 Steps = Generator[object]
 
@@ -108,7 +111,8 @@ class Heartbeat:
 class JobThread:
     """The thread of a serving process that works on the jobs of one kind.
 
-    It works half of the time at most: runs in the same process have the other half.
+    It works half of the time at most, and less while requests are open
+    (`core/background/`): runs in the same process have the rest.
     """
 
     def __init__(
@@ -159,12 +163,12 @@ class JobThread:
         steps = self._take()
         if steps is None:
             return False
-        begin = time.monotonic()
-        for _ in steps:
-            if self._stop.wait(time.monotonic() - begin):
-                steps.close()
-                break
-            begin = time.monotonic()
+        work = BackgroundWork(self._stop.wait, idle_share=JOB_SHARE)
+        with work.here():
+            for _ in steps:
+                if work.step_done():
+                    steps.close()
+                    break
         return True
 
     def _run(self) -> None:

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 CONVERSATIONS_DELETED = "conversations.deleted"
 CONVERSATIONS_AT_ONCE = 250
 """In one step, and in one entry, which names them."""
-ENTRIES_AT_ONCE = 250
+ENTRIES_AT_ONCE = 50
 """Of the ledger in one step: others who write to the team's chain wait for it."""
 
 

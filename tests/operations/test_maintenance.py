@@ -13,6 +13,7 @@ from django.db import IntegrityError, OperationalError
 
 from apps.audit.selectors import entry_list
 from apps.audit.services import CONTENT_ERASED
+from apps.core.background import pacing
 from apps.governance.models import Retention
 from apps.llm.testing import json_script
 from apps.pools.models import PriceList
@@ -101,14 +102,28 @@ def test_process_that_ends_waits_for_one_step_only(
 def test_others_get_their_turn_between_two_steps(
     job: Chore, leases: list[uuid.UUID], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "PAUSE_S", PATIENCE_S)
-    one = MaintenanceThread(process(leases[0]))
+    monkeypatch.setattr(pacing, "MIN_PAUSE_S", PATIENCE_S)
+    assert steps_until_closed(job, leases[0]) == 1
+
+
+def test_request_that_is_open_goes_before_the_next_step(
+    job: Chore, leases: list[uuid.UUID]
+) -> None:
+    """As long as the background has used more than its share."""
+    pacing.process_budget.spend(PATIENCE_S)
+    with pacing.open_requests.one():
+        assert steps_until_closed(job, leases[0]) == 1
+
+
+def steps_until_closed(job: Chore, lease_id: uuid.UUID) -> int:
+    """Begin to look, close once the first step is done, and return how many were."""
+    one = MaintenanceThread(process(lease_id))
     looking = threading.Thread(target=one.look)
     looking.start()
     assert job.is_known.wait(PATIENCE_S)
     one.close()  # ends the pause as well
     looking.join(PATIENCE_S)
-    assert job.steps == 1
+    return job.steps
 
 
 @pytest.mark.parametrize("fault", [RuntimeError("no"), IntegrityError("seq is taken")])

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import Team
 from apps.audit.models import Entry
@@ -280,6 +282,25 @@ def test_more_matches_than_are_listed_are_named(
     ids, page = search(bob, "red zebra", state="failed")
     assert ids == [str(failed.id)]
     assert "of the runs found are listed" not in page
+
+
+def test_step_of_the_job_is_a_short_commit(team: Team) -> None:
+    """Of thirty runs at most, in three statements, whatever there is to index."""
+    for number in range(35):
+        asked(team, f"Run {number}?")
+    steps = indexing.runs_index()
+    sizes = []
+    with CaptureQueriesContext(connection) as queries:
+        for size in steps:
+            sizes.append(size)
+    assert sum(sizes) == 35
+    assert max(sizes) <= 30
+    written = [
+        query["sql"].split()[0]
+        for query in queries.captured_queries
+        if query["sql"].startswith(("INSERT", "UPDATE", "DELETE"))
+    ]
+    assert len(written) <= 3 * len(sizes) + 1
 
 
 def test_run_takes_three_rows_of_the_index_at_most(

@@ -10,8 +10,9 @@ A reader takes all levels in one statement, and finds each posting at least once
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 from uuid import UUID
@@ -19,6 +20,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
+from apps.core.background.pacing import give_way
 from apps.runs.search.postings import (
     CODE_BITS,
     MAX_OFFSETS,
@@ -108,6 +110,7 @@ def words_erase(team_id: UUID, runs: Mapping[int, Collection[int]]) -> None:
 
     Call it in a transaction that has locked the team's progress.
     """
+    changed = _News()
     for level in (SMALL, LARGE):
         for block, numbers in groupby(sorted(runs), key=lambda n: n // level.runs):
             buckets = _buckets(level, {n % level.runs: runs[n] for n in numbers})
@@ -115,16 +118,10 @@ def words_erase(team_id: UUID, runs: Mapping[int, Collection[int]]) -> None:
                 level=level.number, block=block, bucket__in=buckets
             )
             for stored in rows:
-                _erase(stored, buckets[stored.bucket])
-    for number, prefixes in runs.items():
-        # A row of level 0 has the runs up to the next one, in the same small block.
-        begin = number - number % SMALL.runs
-        rows = SearchBlock.objects.for_team(team_id).filter(
-            level=NEW.number, bucket=0, block__gte=begin, block__lte=number
-        )
-        row = rows.order_by("-block").first()
-        if row is not None:
-            _erase(row, {number - row.block: prefixes})
+                changed.take_out(stored, buckets[stored.bucket])
+    if runs:
+        _take_out_new(team_id, runs, changed)
+    changed.write()
 
 
 def blocks_merge(place: SearchProgress) -> Iterator[int]:
@@ -166,15 +163,43 @@ def _buckets(
     return buckets
 
 
-def _erase(row: SearchBlock, erased: Mapping[int, Collection[int]]) -> None:
-    left = postings_without(bytes(row.postings), erased)
-    same = SearchBlock.objects.for_team(row.team_id).filter(
-        level=row.level, bucket=row.bucket, block=row.block
+def _take_out_new(
+    team_id: UUID, runs: Mapping[int, Collection[int]], changed: _News
+) -> None:
+    """Take runs out of level 0, where a row has the runs up to the next one."""
+    first, last = min(runs), max(runs)
+    rows = SearchBlock.objects.for_team(team_id).filter(
+        level=NEW.number,
+        bucket=0,
+        block__gte=first - first % SMALL.runs,
+        block__lte=last,
     )
-    if left is None:
-        same.delete()
-    else:
-        same.update(postings=left)
+    stored = list(rows.order_by("block"))
+    begins = [row.block for row in stored]
+    for number, prefixes in runs.items():
+        place = bisect_right(begins, number) - 1
+        # What is left of the row's small block is no longer on level 0.
+        if place >= 0 and begins[place] // SMALL.runs == number // SMALL.runs:
+            row = stored[place]
+            changed.take_out(row, {number - row.block: prefixes})
+
+
+class _News:
+    """Rows that words are taken out of, written together."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[int, int, int], SearchBlock] = {}
+
+    def take_out(self, row: SearchBlock, erased: Mapping[int, Collection[int]]) -> None:
+        key = row.level, row.bucket, row.block
+        row = self._rows.setdefault(key, row)
+        row.postings = postings_without(bytes(row.postings), erased)
+
+    def write(self) -> None:
+        _write(row for row in self._rows.values() if row.postings)
+        for row in self._rows.values():
+            if not row.postings:
+                row.delete()
 
 
 def _to_small(place: SearchProgress, block: int) -> Iterator[bool]:
@@ -206,6 +231,7 @@ def _words_between(rows: Rows, first: int, last: int) -> dict[int, list[int]]:
     for base, data in rows:
         for code, offsets in postings_between(data, first, last).items():
             words[code] += [base + offset for offset in offsets]
+        give_way()
     return words
 
 
@@ -272,10 +298,14 @@ def _replace(
             return False
         if not keeps_olds:
             olds.delete()
-        SearchBlock.objects.bulk_create(
-            news,
-            update_conflicts=True,
-            update_fields=["postings"],
-            unique_fields=["team_id", "level", "bucket", "block"],
-        )
+        _write(news)
     return True
+
+
+def _write(rows: Iterable[SearchBlock]) -> None:
+    SearchBlock.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        update_fields=["postings"],
+        unique_fields=["team_id", "level", "bucket", "block"],
+    )

@@ -20,6 +20,7 @@ from django.db.models import F
 
 from apps.accounts.models import Team
 from apps.audit.selectors import chain_ends, subjects_of
+from apps.core.background.pacing import give_way
 from apps.engine import events as ev
 from apps.runs.models import Run
 from apps.runs.search.blocks import SMALL, blocks_merge, new_blocks, words_erase
@@ -142,8 +143,10 @@ def _step(place: SearchProgress, stretch: Stretch) -> int:
     known = IndexedRun.objects.for_team(team_id).filter(run_id__in=ended)
     ended -= set(known.values_list("run_id", flat=True))
     runs = Run.objects.for_team(team_id).filter(id__in=ended).order_by("id")
-    read = texts_of_runs(list(runs.only("id", "team_id")))
-    words = [_words(team_id, run_id, texts) for run_id, texts in read]
+    words = []
+    for run_id, texts in texts_of_runs(list(runs.only("id", "team_id"))):
+        words.append(_words(team_id, run_id, texts))
+        give_way()
     # All of it is made before the commit, which others wait for.
     rows = [
         IndexedRun(

@@ -44,11 +44,9 @@ class _Row(NamedTuple):
 
 def postings_packed(words: Mapping[int, Sequence[int]]) -> bytes:
     """Return a row: offsets by code; the offsets of each code ascend."""
-    codes = sorted(words)
-    parts = [_COUNT.pack(len(codes)), pack(f"<{len(codes)}Q", *codes)]
-    parts.append(pack(f"<{len(codes)}H", *(len(words[code]) for code in codes)))
-    parts += [_packed_list(words[code]) for code in codes]
-    return b"".join(parts)
+    return _joined(
+        [(code, len(words[code]), _packed_list(words[code])) for code in sorted(words)]
+    )
 
 
 def postings_unpacked(data: bytes) -> dict[int, list[int]]:
@@ -112,24 +110,61 @@ def offsets_in(bitmap: int) -> list[int]:
     ]
 
 
-def postings_without(
-    data: bytes, erased: Mapping[int, Collection[int]]
-) -> bytes | None:
-    """Return a row without some postings; None if it then has none.
+def postings_without(data: bytes, erased: Mapping[int, Collection[int]]) -> bytes:
+    """Return a row without some postings; empty if it then has none.
 
     `erased`: prefixes of codes, by the offset of the run to be taken out of them.
     """
-    words = postings_unpacked(data)
-    codes = _row(data).codes
+    if not data:
+        return data
+    row = _row(data)
+    gone: dict[int, set[int]] = {}
     for offset, prefixes in erased.items():
         for prefix in prefixes:
-            start = bisect_left(codes, prefix << PREFIX_BITS)
-            end = bisect_left(codes, (prefix + 1) << PREFIX_BITS)
-            for code in codes[start:end]:
-                if offset in words[code]:
-                    words[code].remove(offset)
-    left = {code: offsets for code, offsets in words.items() if offsets}
-    return postings_packed(left) if left else None
+            start = bisect_left(row.codes, prefix << PREFIX_BITS)
+            end = bisect_left(row.codes, (prefix + 1) << PREFIX_BITS)
+            for i in range(start, end):
+                gone.setdefault(i, set()).add(offset)
+    begins = row.list_begins()
+    lists = [
+        (code, count, data[begins[i] : begins[i + 1]])
+        if i not in gone
+        else (code, *_list_without(data, count, begins[i], gone[i]))
+        for i, (code, count) in enumerate(zip(row.codes, row.counts, strict=True))
+    ]
+    return _joined([each for each in lists if each[1]])
+
+
+def _list_without(
+    data: bytes, count: int, begin: int, gone: Collection[int]
+) -> tuple[int, bytes]:
+    """Return a list without some offsets, and how many it then has."""
+    if count <= MAX_LISTED:
+        left = [each for each in _offsets(data, count, begin) if each not in gone]
+        return len(left), _packed_list(left)
+    bits = bytearray(data[begin : begin + BITMAP_BYTES])
+    for offset in gone:
+        bit = 1 << (offset & 7)
+        count -= bool(bits[offset >> 3] & bit)
+        bits[offset >> 3] &= ~bit
+    if count > MAX_LISTED:
+        return count, bytes(bits)
+    return count, _packed_list(offsets_in(int.from_bytes(bits, "little")))
+
+
+def _joined(lists: Sequence[tuple[int, int, bytes]]) -> bytes:
+    """Return a row of codes with how many offsets each has, and its list."""
+    if not lists:
+        return b""
+    codes, counts, packed = zip(*lists, strict=True)
+    return b"".join(
+        (
+            _COUNT.pack(len(lists)),
+            pack(f"<{len(lists)}Q", *codes),
+            pack(f"<{len(lists)}H", *counts),
+            *packed,
+        )
+    )
 
 
 def _row(data: bytes) -> _Row:

@@ -1,0 +1,1 @@
+"""Background work of a process, and how it gives way to requests."""
