@@ -11,6 +11,7 @@ from apps.engine.errors import CallFailed, CallFault
 from apps.engine.events import StepAttemptFailed, StepCompleted, StepStarted
 from apps.engine.extra_params import messages_taken, params_taken
 from apps.engine.messages import messages_json
+from apps.engine.meter import StepShare
 from apps.engine.ports import (
     CONTENT_FILTER,
     Call,
@@ -131,6 +132,7 @@ class Attempts:
                 Target(asked.worker.price, asked.worker.max_output_tokens),
                 announce,
                 view.show,
+                self._share,
             )
         except AttemptFailed as exc:
             is_refusal = exc.failure.fault is CallFault.CONTENT_FILTERED
@@ -138,6 +140,13 @@ class Attempts:
                 raise
             exc.attempt.finish_reason = CONTENT_FILTER
             return exc.attempt
+
+    def _share(self) -> StepShare | None:
+        """Return what of the run's money is this step's; None: there is no question."""
+        round_ = self._place.round_
+        if round_.costs is None:
+            return None
+        return round_.costs.share(self._place.index, round_.attempts)
 
     @property
     def _keeps_refusals(self) -> bool:

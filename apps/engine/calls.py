@@ -11,7 +11,7 @@ from typing import NamedTuple
 from apps.engine.errors import CallFailed, CallFault
 from apps.engine.limits import Limits
 from apps.engine.messages import ends_in_beginning, estimate_input, estimate_tools
-from apps.engine.meter import CallReservation, Meter
+from apps.engine.meter import CallReservation, Meter, StepShare
 from apps.engine.ports import Call, CallEnd, Delta, ModelClient, ToolCallPart
 from apps.engine.tool_calls import FINISHED, ToolCallAssembly
 from apps.engine.usage import Cost, Price, Usage, estimate_tokens
@@ -91,16 +91,18 @@ class ModelCalls:
         target: Target,
         announce: Callable[[], Awaitable[None]],
         on_delta: Callable[[Delta], None],
+        share: Callable[[], StepShare | None] = lambda: None,
     ) -> Attempt:
         """Wait for a free slot, announce the call, make it, return its whole answer.
 
         `announce` makes the call's start durable; if it raises, no call is made.
+        `share` says, once there is a slot, what of the run's money is the call's.
         Raises: LimitReached before the announcement; what `announce` raises;
         AttemptFailed, also when cancelled from outside (fault "cancelled"): whoever
         asked then records the attempt and lets the cancellation go on.
         """
         async with self._slots:
-            held = self._reserve(call, target)
+            held = self._reserve(call, target, share())
             try:
                 await announce()
             except asyncio.CancelledError:
@@ -110,11 +112,14 @@ class ModelCalls:
                 raise
             return await self._perform(call, target, held, on_delta)
 
-    def _reserve(self, call: Call, target: Target) -> CallReservation:
+    def _reserve(
+        self, call: Call, target: Target, share: StepShare | None
+    ) -> CallReservation:
         return self._meter.reserve(
             input_tokens=_estimate_read(call),
             wanted_output=call.params.max_tokens or target.max_output_tokens,
             price=target.price,
+            share=share,
         )
 
     async def _perform(

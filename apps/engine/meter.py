@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from apps.engine.errors import LimitKind, LimitReached
@@ -16,6 +18,43 @@ class CallReservation(NamedTuple):
     output_tokens: int
     """The most the model may write."""
     micros: int
+
+
+class StepShare(NamedTuple):
+    """What part of the money that is left one step of a plan may take."""
+
+    likely: int
+    """What the step likely costs, in micro-dollars."""
+    likely_open: int
+    """The same of all steps that have not begun, this one included."""
+    highest_others: int
+    """What the others of these cost at most."""
+
+    def of(self, left: int) -> int:
+        """Return the step's part of `left`.
+
+        It is what the others can't use, or a part by likely costs: if `left` is what
+        all of them likely cost, each has what it likely costs.
+        """
+        part = left * self.likely // max(self.likely_open, 1)
+        return max(part, left - self.highest_others)
+
+
+@dataclass(frozen=True, slots=True)
+class StepCosts:
+    """What the steps of a plan likely cost, and at most, in micro-dollars."""
+
+    likely: tuple[int, ...]
+    highest: tuple[int, ...]
+
+    def share(self, index: int, begun: Collection[int]) -> StepShare:
+        """Return the share of a step; those in `begun` have taken theirs."""
+        others = [i for i in range(len(self.likely)) if i != index and i not in begun]
+        return StepShare(
+            self.likely[index],
+            self.likely[index] + sum(self.likely[i] for i in others),
+            sum(self.highest[i] for i in others),
+        )
 
 
 class Meter:
@@ -37,18 +76,24 @@ class Meter:
         self._waited_s = 0.0
 
     def reserve(
-        self, *, input_tokens: int, wanted_output: int, price: Price | None
+        self,
+        *,
+        input_tokens: int,
+        wanted_output: int,
+        price: Price | None,
+        share: StepShare | None = None,
     ) -> CallReservation:
         """Set aside what a call may need, and shrink its output to what is left.
 
-        Raises: LimitReached.
+        `share`: what of it is the call's, if other steps need money as well; where
+        that is too little, it may take all. Raises: LimitReached.
         """
         if self.calls >= self._limits.max_calls:
             raise LimitReached(
                 LimitKind.CALLS, f"the run may make {self._limits.max_calls} calls"
             )
         output = self._output_within_tokens(input_tokens, wanted_output)
-        output = self._output_within_cost(input_tokens, output, price)
+        output = self._output_within_cost(input_tokens, output, price, share)
         micros = 0
         if price is not None:
             micros = price.cost_micros(Usage(input_tokens, output))
@@ -125,7 +170,11 @@ class Meter:
         return min(wanted, left)
 
     def _output_within_cost(
-        self, input_tokens: int, wanted: int, price: Price | None
+        self,
+        input_tokens: int,
+        wanted: int,
+        price: Price | None,
+        share: StepShare | None,
     ) -> int:
         if self._limits.max_cost_micros is None:
             return wanted
@@ -135,10 +184,10 @@ class Meter:
             )
         spent = self.cost.micros + self._reserved_micros
         left = self._limits.max_cost_micros - spent
-        left -= price.cost_micros(Usage(prompt_tokens=input_tokens))
-        if price.output_micros == 0 and left >= 0:
-            return wanted
-        affordable = left * 1_000_000 // price.output_micros if left > 0 else 0
+        affordable = _affordable(left, input_tokens, wanted, price)
+        if share is not None:
+            own = _affordable(share.of(left), input_tokens, wanted, price)
+            affordable = own or affordable
         if affordable < 1:
             limits = self._limits
             why = f" ({limits.max_cost_reason})" if limits.max_cost_reason else ""
@@ -148,7 +197,15 @@ class Meter:
                 f"{_dollars(spent)} is spent or promised, and the next call needs "
                 "more: raise the limit, or use cheaper workers",
             )
-        return min(wanted, affordable)
+        return affordable
+
+
+def _affordable(left: int, input_tokens: int, wanted: int, price: Price) -> int:
+    """Return how many output tokens can be paid, at most `wanted`."""
+    left -= price.cost_micros(Usage(prompt_tokens=input_tokens))
+    if price.output_micros == 0 and left >= 0:
+        return wanted
+    return min(wanted, left * 1_000_000 // price.output_micros) if left > 0 else 0
 
 
 def _dollars(micros: int | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from apps.engine.calls import AttemptFailed, Target
@@ -30,6 +30,7 @@ from apps.engine.gate import (
 )
 from apps.engine.journal import plan_call_failed, plan_replied
 from apps.engine.messages import messages_json
+from apps.engine.meter import StepCosts
 from apps.engine.plan import Plan, PlannedStep, PlanPreview, validate
 from apps.engine.ports import (
     CONDUCTOR,
@@ -71,7 +72,33 @@ async def make_plan(run: RunContext) -> Round | None:
         return None
     if plan is None:
         plan, planner = await _fallback_plan(run, number)
-    return _accept(run, number, plan, planner)
+    try:
+        costs = await _covered(run, plan)
+    except RunDenied:
+        if not may_keep:
+            raise
+        # A better answer cannot be paid: the one that there is stands.
+        run.journal.note(PlanKept(number))
+        run.state.is_kept = True
+        return None
+    round_ = _accept(run, number, plan, planner)
+    round_.costs = costs
+    return round_
+
+
+async def _covered(run: RunContext, plan: Plan) -> StepCosts | None:
+    """Have what a plan likely costs set aside; return how its steps divide it.
+
+    Raises: RunDenied.
+    """
+    if run.ports.funds is None:
+        return None
+    spent = run.meter.cost.micros
+    funds = await run.ports.funds.cover(plan, run.limits, spent)
+    if funds.limit_micros != run.limits.max_cost_micros:
+        run.limits = replace(run.limits, max_cost_micros=funds.limit_micros)
+        run.meter.restrict(run.limits)
+    return funds.costs
 
 
 async def _fallback_plan(run: RunContext, number: int) -> tuple[Plan, str]:

@@ -21,6 +21,8 @@ from typing import (
 )
 
 from apps.engine.events import Event
+from apps.engine.limits import Limits
+from apps.engine.meter import StepCosts
 from apps.engine.plan import Plan, PlannedStep, PlanPreview
 from apps.engine.usage import Price, Usage
 from apps.engine.vectors.prompt_vectors import PromptVector, no_vector
@@ -418,6 +420,28 @@ class ProgressSink(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class PlanFunds:
+    """What a plan may cost."""
+
+    limit_micros: int | None
+    """Of the whole run. None: there is none."""
+    costs: StepCosts | None = None
+    """By which the money is divided among the steps. None: there is enough for all."""
+
+
+class Funds(Protocol):
+    """What a run may spend, and whether a plan likely fits in it."""
+
+    async def cover(self, plan: Plan, limits: Limits, spent_micros: int) -> PlanFunds:
+        """Return the cost limit under which the plan can likely end.
+
+        It is that of `limits`, or a higher one that has just been set aside.
+        `spent_micros`: by the run so far. Raises: RunDenied if there is none.
+        """
+        ...
+
+
 def _cancelled() -> str:
     return "cancelled"
 
@@ -438,3 +462,5 @@ class Ports:
     """For the jitter of retries."""
     rest_planner: RestPlanner | None = None
     """None: no plan may leave the rest to a worker."""
+    funds: Funds | None = None
+    """None: no budget binds the run."""

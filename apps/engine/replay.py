@@ -8,7 +8,7 @@ from typing import Literal
 
 from apps.engine import events as ev
 from apps.engine.errors import LASTING_FAULTS, CallFault, HistoryMismatch
-from apps.engine.meter import Meter
+from apps.engine.meter import Meter, StepCosts
 from apps.engine.plan import Plan, PlannedStep
 from apps.engine.ports import (
     CONTENT_FILTER,
@@ -68,6 +68,8 @@ class Round:
     """Calls made so far, by step."""
     failures: dict[int, list[Tried]] = field(default_factory=dict)
     """Failed calls, by step."""
+    costs: StepCosts | None = None
+    """What its steps likely cost, if money is short; not known of a resumed round."""
 
     @property
     def answer(self) -> StepResult | None:
