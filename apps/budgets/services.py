@@ -160,6 +160,37 @@ def reservations_touch(run_ids: list[uuid.UUID], *, now: datetime | None = None)
     return count
 
 
+@transaction.atomic
+def reservation_extend(*, team_id: uuid.UUID, run_id: uuid.UUID, micros: int) -> bool:
+    """Set `micros` in all aside for a run in progress, in every budget it counts for.
+
+    Returns False, with nothing changed, if one of them has not so much left, or nothing
+    is set aside for the run any more.
+    """
+    # Spends before reservations, as everywhere; budgets in the order of runs' holds.
+    spends = Spend.objects.for_team(team_id).filter(reservations__run_id=run_id)
+    locked = list(
+        spends.select_for_update(of=("self",))
+        .select_related("budget")
+        .order_by("budget_id")
+    )
+    rows = Reservation.objects.for_team(team_id).filter(run_id=run_id)
+    held = dict(rows.values_list("spend_id", "micros"))
+    short = [(spend, micros - held[spend.pk]) for spend in locked]
+    short = [(spend, missing) for spend, missing in short if missing > 0]
+    for spend, missing in short:
+        taken = spend.spent_micros + spend.reserved_micros
+        if taken + missing > spend.budget.limit_micros:
+            return False
+    for spend, missing in short:
+        Spend.objects.for_team(team_id).filter(pk=spend.pk).update(
+            reserved_micros=F("reserved_micros") + missing
+        )
+        rows.filter(spend_id=spend.pk).update(micros=micros)
+    transaction.on_commit(lambda: standings_forget(team_id))
+    return bool(locked)
+
+
 def reservations_sweep(*, now: datetime | None = None) -> int:
     """Free what runs have set aside whose process is gone; return how many rows.
 

@@ -13,9 +13,14 @@ from typing import ParamSpec, TypeVar
 from channels.db import database_sync_to_async
 
 from apps.budgets.selectors import reservation_list, standings_peek, standings_read
-from apps.budgets.services import reservations_sweep, reservations_touch
+from apps.budgets.services import (
+    reservation_extend,
+    reservations_sweep,
+    reservations_touch,
+)
 from apps.budgets.types import Standing
 from apps.core.single_flight import SingleFlight
+from apps.core.ttl_cache import TtlCache
 from apps.pools.selectors import SnapshotKey, peek_snapshot, pool_snapshot
 from apps.pools.types import PoolSnapshot
 from apps.runs.coordination.cancel_requests import cancel_requests_take
@@ -32,6 +37,8 @@ from apps.runs.coordination.leases import (
 )
 from apps.runs.coordination.suspensions import suspensions_read
 from apps.runs.models import IdempotencyKey
+from apps.runs.planning.likely_costs import PastRun
+from apps.runs.records.past_calls import past_runs
 from apps.runs.usage.rollup_schedule import UsageWatch, usage_keep
 
 ParamsT = ParamSpec("ParamsT")
@@ -89,6 +96,29 @@ async def _read_standings(team_id: uuid.UUID) -> tuple[Standing, ...]:
     return read
 
 
+class PastRunsLoader:
+    """Loads what the latest runs of models took, in the same way.
+
+    Each answer stands for a few seconds: many runs of a team may ask at once.
+    """
+
+    def __init__(self) -> None:
+        self._known: TtlCache[tuple[uuid.UUID, str], tuple[PastRun, ...]] = TtlCache()
+        self._reads: SingleFlight[tuple[uuid.UUID, str], tuple[PastRun, ...]]
+        self._reads = SingleFlight(self._read)
+
+    async def load(self, team_id: uuid.UUID, model: str) -> tuple[PastRun, ...]:
+        """Return the team's latest completed runs of a model."""
+        known = self._known.get((team_id, model))
+        return await self._reads.get((team_id, model)) if known is None else known
+
+    async def _read(self, key: tuple[uuid.UUID, str]) -> tuple[PastRun, ...]:
+        generation = self._known.generation
+        read: tuple[PastRun, ...] = await database_sync_to_async(past_runs)(*key)
+        self._known.put(key, read, generation=generation)
+        return read
+
+
 # Leases have threads of their own: a slow page must not cost a process its runs.
 
 
@@ -134,6 +164,12 @@ class UsageKeeper:
 def kept_reservations(team_id: uuid.UUID, run_id: uuid.UUID) -> dict[uuid.UUID, int]:
     """Return what a run has set aside, by spend; 0 is what the sweep has freed."""
     return {row.spend_id: row.micros for row in reservation_list(team_id, run_id)}
+
+
+@database_sync_to_async  # type: ignore[untyped-decorator]
+def reservation_raise(team_id: uuid.UUID, run_id: uuid.UUID, micros: int) -> bool:
+    """Set so much aside for a run in progress; False: it is not left."""
+    return reservation_extend(team_id=team_id, run_id=run_id, micros=micros)
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]

@@ -28,6 +28,8 @@ from apps.runs.execution.async_db import key_stands_for, still_owned
 from apps.runs.execution.cost_cap import BudgetGate, CostCap
 from apps.runs.execution.prefill_refusals import PrefillNotes, PrefillWatch
 from apps.runs.execution.recorder import LedgerRecorder
+from apps.runs.execution.run_funds import RunFunds
+from apps.runs.planning.likely_costs import sole_worker
 from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.planning.restrictions import restrict_limits
 from apps.runs.preset_use import preset_facts
@@ -130,6 +132,7 @@ class RunExecution:
             limits = replace(limits, max_cost_reason=cost_cap.reason)
             resolved = replace(resolved, limits=limits)
         self._resolved = resolved
+        self._cost_cap = cost_cap
         self._hold = None if cost_cap is None else cost_cap.hold
         self._projection = RunProjection(
             self.id, self.order, self._created_at, self._ownership
@@ -297,6 +300,7 @@ class RunExecution:
             lambda: self._stop_reason,
             _jitter,
             WorkerPlanning(),
+            self._funds(services.budget_gate),
         )
         await conduct(
             self._task_of_engine(),
@@ -306,6 +310,16 @@ class RunExecution:
             history=history,
             opening=None if history else opening_event(order, resolved),
         )
+
+    def _funds(self, gate: BudgetGate) -> RunFunds | None:
+        """Return what checks the cost of plans; None: there is nothing to check.
+
+        Where no plan is made, the order's own estimate was the plan's already.
+        """
+        cap, resolved = self._cost_cap, self._resolved
+        if cap is None or sole_worker(resolved) is not None:
+            return None
+        return RunFunds(self.id, self.order, resolved.pool, cap, gate)
 
     def _task_of_engine(self) -> Task:
         order = self.order

@@ -83,8 +83,17 @@ def plan_price(
 
     Each worker is taken to write as much as it may, once. None: a price is missing.
     """
+    prices = step_prices(plan, prompt, params, pool, messages)
+    return None if prices is None else sum(prices)
+
+
+def step_prices(
+    plan: Plan, prompt: str, params: CallParams, pool: Pool, messages: Messages = ()
+) -> tuple[int, ...] | None:
+    """Return the same of each step."""
     tokens = estimate_tokens(prompt) + IMAGE_TOKENS * len(images_of(messages))
-    total, last = 0, len(plan.steps) - 1
+    prices: list[int] = []
+    last = len(plan.steps) - 1
     longest: list[int] = []
     for index, step in enumerate(plan.steps):
         worker = next((w for w in pool.workers if w.name == step.worker), None)
@@ -96,8 +105,8 @@ def plan_price(
             written = min(written, params.max_tokens or written)
             read += estimate_tools(params.tools)
         longest.append(written)
-        total += _cost(worker.price, read, written)
-    return total
+        prices.append(_cost(worker.price, read, written))
+    return tuple(prices)
 
 
 def _answer(worker: PoolWorker, tokens: int, params: CallParams) -> int:
