@@ -136,6 +136,9 @@ class ApprovalRequested:
     """As of `Plan`."""
     planned_by: str = ""
     """As of `plan.accepted`."""
+    stickiness: str = ""
+    """As of `Plan`, like the next one."""
+    stickiness_reason: str = ""
 
     def __post_init__(self) -> None:
         """Keep the plan's shape if its content was erased: each text reads as empty."""
@@ -239,6 +242,9 @@ class PlanAccepted:
     """True: the last step's worker plans the rest; its response is no answer."""
     planned_by: str = ""
     """The worker whose plan it is, of a delegated one. Empty: it is no worker's."""
+    stickiness: str = ""
+    """As of `Plan`, like the next one."""
+    stickiness_reason: str = ""
 
     def __post_init__(self) -> None:
         """Keep the plan's shape if its content was erased: each text reads as empty."""

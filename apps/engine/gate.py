@@ -306,6 +306,8 @@ async def request_approval(
         plan.explanation,
         plan.plans_rest,
         planned_by(run, planner),
+        plan.stickiness,
+        plan.stickiness_reason,
     )
     await run.journal.commit(request)
     run.state.approval = request

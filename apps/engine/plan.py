@@ -44,6 +44,11 @@ class Plan:
     """What the record names as its planner. Empty: the planner that returned it."""
     plans_rest: bool = False
     """True: the last step does not answer. Its worker plans the rest, as a new plan."""
+    stickiness: str = ""
+    """In a conversation: kept (as in the turn before) or changed. Empty: there was no
+    turn before that is known."""
+    stickiness_reason: str = ""
+    """Why, in words without content of the conversation."""
 
     def gives_answer(self, index: int) -> bool:
         """Say whether a step's response is the answer of the plan."""

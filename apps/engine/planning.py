@@ -281,6 +281,8 @@ def _accept(run: RunContext, number: int, plan: Plan, planner: str) -> Round:
             explanation=plan.explanation,
             plans_rest=plan.plans_rest,
             planned_by=planned_by(run, planner),
+            stickiness=plan.stickiness,
+            stickiness_reason=plan.stickiness_reason,
         ),
         *(StepSkipped(number, index, UNNEEDED) for index in skipped),
         *(_reused(number, answer) for answer in reused),

@@ -161,7 +161,14 @@ def plan_on_record(event: ev.PlanAccepted | ev.ApprovalRequested) -> Plan:
     """Return the plan that an event holds."""
     parts = zip(event.subtasks, event.workers, event.access, strict=True)
     steps = tuple(PlannedStep(*part) for part in parts)
-    return Plan(steps, event.reasoning, event.explanation, plans_rest=event.plans_rest)
+    return Plan(
+        steps,
+        event.reasoning,
+        event.explanation,
+        plans_rest=event.plans_rest,
+        stickiness=event.stickiness,
+        stickiness_reason=event.stickiness_reason,
+    )
 
 
 class _Reader:

@@ -7,6 +7,7 @@ from typing import Protocol, Self
 
 from apps.engine.plan import Plan
 from apps.engine.ports import Ask, Planner, PlanRequest
+from apps.planners.stickiness import Appraised, Appraiser
 
 
 class SelfDoubtingPlanner(Planner, Protocol):
@@ -36,6 +37,14 @@ class PlannerCascade:
     def exploring(self, seed: str) -> Self:
         """Return the cascade whose first planner explores."""
         return replace(self, first=self.first.exploring(seed))
+
+    async def appraise(
+        self, request: PlanRequest, last: Plan, new: Plan
+    ) -> Appraised | None:
+        """Return what the first planner expects of two plans, whoever made them."""
+        if not isinstance(self.first, Appraiser):
+            return None
+        return await self.first.appraise(request, last, new)
 
     async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
         """Return the plan of whichever planner knows better."""

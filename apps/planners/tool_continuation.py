@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from apps.engine.plan import Plan, PlannedStep
 from apps.engine.ports import Ask, PlanRequest
+from apps.planners.stickiness import kept_for_tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,4 +20,5 @@ class ToolContinuationPlanner:
         """Return a plan of one direct step; later rounds keep its answer."""
         if request.rounds:
             return None
-        return Plan((PlannedStep(request.task.prompt, self.worker),))
+        plan = Plan((PlannedStep(request.task.prompt, self.worker),))
+        return kept_for_tools(plan, self.worker)

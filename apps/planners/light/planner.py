@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from apps.engine.ports import Ask, PlanRequest, Pool, PoolWorker, Task
 from apps.engine.suitability import unsuited
 from apps.planners.light.explanation import Explanation, explained, in_words
 from apps.planners.light.exploring import EXPLORED, Explored, drawn, near_best
-from apps.planners.light.model import LightModel
+from apps.planners.light.model import LightModel, SuccessTables
 from apps.planners.light.prompt_features import (
     BY_NGRAMS,
     PromptFeatures,
@@ -25,11 +26,14 @@ from apps.planners.light.search import (
     Abilities,
     PlanCandidate,
     best_candidates,
+    dearest_answer,
     most_useful,
+    plan_appraised,
 )
 from apps.planners.light.templates import template_plan
 from apps.planners.light.text_features import Floats
-from apps.planners.light.token_costs import Prices, prompt_tokens
+from apps.planners.light.token_costs import Prices, TokenModel, prompt_tokens
+from apps.planners.stickiness import Appraised
 
 COST_WEIGHT = 0.04
 """Success that one answer of the dearest worker has to be worth, unless set."""
@@ -57,6 +61,16 @@ class Ranking:
     """Each worker on its own, the best one first."""
     features: PromptFeatures = BY_NGRAMS
     """What the kind was found by."""
+
+
+class _Scope(NamedTuple):
+    """What is known of the workers of a request."""
+
+    kind: int
+    is_familiar: bool
+    workers: list[PoolWorker]
+    tables: SuccessTables
+    costs: tuple[TokenModel, Prices]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,35 +221,19 @@ class LightPlanner:
         says of single steps is no guide: each worker is only judged over all kinds.
         With `required` each plan has that worker, if it is among those known.
         """
-        model, prompt = self.model, request.task.prompt
-        kind, likeness = model.placed(prompt, features.vector)
-        is_familiar = likeness >= FAMILIAR
-        known = [w for w in request.pool.workers if w.name in model.workers]
-        if not known:
-            return Ranking(kind, is_familiar, (), (), (), features)
-        every = model.tables(kind) if is_familiar else model.overall
-        ids = most_useful(every, [model.workers.index(w.name) for w in known])
-        by_name = {worker.name: worker for worker in known}
-        if required in by_name and model.workers.index(required) not in ids:
-            ids[-1] = model.workers.index(required)
-        workers = [by_name[model.workers[each]] for each in ids]
-        tables = every.among(ids)
-        costs = (
-            model.tokens._replace(outputs=model.tokens.outputs[:, ids]),
-            _prices(workers),
-        )
-        abilities = _abilities(request, workers)
-
-        names = tuple(worker.name for worker in workers)
+        scope = self._scope(request, features, required)
+        names = tuple(worker.name for worker in scope.workers)
+        if not names:
+            return Ranking(scope.kind, scope.is_familiar, (), (), (), features)
         place = names.index(required) if required in names else None
 
         def best(max_steps: int, number: int) -> tuple[PlanCandidate, ...]:
             return tuple(
                 best_candidates(
-                    tables,
-                    costs,
-                    abilities,
-                    prompt_tokens=prompt_tokens(prompt),
+                    scope.tables,
+                    scope.costs,
+                    _abilities(request, scope.workers),
+                    prompt_tokens=prompt_tokens(request.task.prompt),
                     max_steps=max_steps,
                     cost_weight=self.cost_weight,
                     count=number,
@@ -243,9 +241,50 @@ class LightPlanner:
                 )
             )
 
-        alone = best(1, len(workers))
+        alone = best(1, len(names))
+        is_familiar = scope.is_familiar
         plans = best(request.max_steps, count) if is_familiar else alone[:count]
-        return Ranking(kind, is_familiar, names, plans, alone, features)
+        return Ranking(scope.kind, is_familiar, names, plans, alone, features)
+
+    def _scope(
+        self, request: PlanRequest, features: PromptFeatures, required: str | None
+    ) -> _Scope:
+        """Return what is known of the workers of a request, for its kind of prompt."""
+        model, prompt = self.model, request.task.prompt
+        kind, likeness = model.placed(prompt, features.vector)
+        is_familiar = likeness >= FAMILIAR
+        every = model.tables(kind) if is_familiar else model.overall
+        by_name = {w.name: w for w in request.pool.workers if w.name in model.workers}
+        ids = most_useful(every, [model.workers.index(name) for name in by_name])
+        if required in by_name and model.workers.index(required) not in ids:
+            ids[-1] = model.workers.index(required)
+        workers = [by_name[model.workers[each]] for each in ids]
+        costs = (
+            model.tokens._replace(outputs=model.tokens.outputs[:, ids]),
+            _prices(workers),
+        )
+        return _Scope(kind, is_familiar, workers, every.among(ids), costs)
+
+    async def appraise(
+        self, request: PlanRequest, last: Plan, new: Plan
+    ) -> Appraised | None:
+        """Return what is expected of two plans; None: it knows too little of one.
+
+        A plan of one step is one worker alone, whatever its subtask says.
+        """
+        features = await self._features(request)
+        scope = self._scope(request, features, last.steps[-1].worker)
+        costs = (*scope.costs, prompt_tokens(request.task.prompt))
+        appraisals = [
+            plan_appraised(plan, [w.name for w in scope.workers], scope.tables, costs)
+            for plan in (last, new)
+        ]
+        before, after = appraisals
+        if before is None or after is None:
+            return None
+        dearest = dearest_answer(len(scope.workers), costs)
+        worth = dearest / self.cost_weight if self.cost_weight else math.inf
+        return Appraised(before, after, worth)
 
     def _explained(
         self,

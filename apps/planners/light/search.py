@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from apps.engine.plan import Plan
 from apps.planners.light.model import SuccessTables
 from apps.planners.light.step_model import Ints
 from apps.planners.light.templates import (
@@ -25,9 +26,11 @@ from apps.planners.light.templates import (
     THREE_COMBINED,
     TWO_COMBINED,
     Template,
+    template_plan,
 )
 from apps.planners.light.text_features import Floats
 from apps.planners.light.token_costs import Prices, TokenModel, template_costs
+from apps.planners.stickiness import Appraisal
 
 MAX_WORKERS = 12
 """Workers that plans are made of: candidates grow with their fourth power."""
@@ -121,9 +124,7 @@ def best_candidates(
     """
     tokens, prices = costs
     n = len(tables.solve)
-    dearest = float(
-        template_costs(ONE, choices(ONE, n), tokens, prices, prompt_tokens).max()
-    )
+    dearest = dearest_answer(n, (tokens, prices, prompt_tokens))
     found: list[PlanCandidate] = []
     for template in TEMPLATES:
         if len(template) > max_steps:
@@ -148,6 +149,44 @@ def best_candidates(
             if np.isfinite(value[row])
         ]
     return sorted(found, key=lambda each: (-each.value, len(each.workers)))[:count]
+
+
+def dearest_answer(n: int, costs: tuple[TokenModel, Prices, int]) -> float:
+    """Return what one answer of the dearest of `n` workers costs, in micro-dollars."""
+    return float(template_costs(ONE, choices(ONE, n), *costs).max())
+
+
+def plan_appraised(
+    plan: Plan,
+    names: Sequence[str],
+    tables: SuccessTables,
+    costs: tuple[TokenModel, Prices, int],
+) -> Appraisal | None:
+    """Return what is expected of a plan, if it is one of the templates.
+
+    `names` are those of the workers by place; `costs` end with the prompt's tokens.
+    """
+    workers = [step.worker for step in plan.steps]
+    template = next((t for t in TEMPLATES if _is_of(plan, t)), None)
+    if template is None or not set(workers) <= set(names):
+        return None
+    chosen = choices(template, len(names))
+    rows = (chosen == [names.index(worker) for worker in workers]).all(axis=1)
+    if not rows.any():
+        return None
+    success = template_success(template, tables)[rows][0]
+    cost = template_costs(template, chosen[rows], *costs)[0]
+    return Appraisal(float(success), float(cost))
+
+
+def _is_of(plan: Plan, template: Template) -> bool:
+    """Say whether a plan has the steps of a template; one step is always the same."""
+    if len(plan.steps) == len(template) == 1:
+        return True
+    workers = [step.worker for step in plan.steps]
+    if len(workers) != len(template):
+        return False
+    return template_plan(template, workers).steps == plan.steps
 
 
 def _is_possible(chosen: Ints, abilities: Abilities) -> npt.NDArray[np.bool_]:

@@ -308,6 +308,9 @@ class RoundView:
     explanation: str = ""
     """JSON of a planner that explains itself; see `apps.planners.light.explanation`.
     Empty: it does not, or its words are erased."""
+    stickiness: str = ""
+    """As of `engine.plan.Plan`, like the next one."""
+    stickiness_reason: str = ""
     steps: list[StepView] = field(default_factory=list)
     state: str = "planning"
     """planning, approval (people must approve the plan), planned, kept (the earlier

@@ -174,6 +174,8 @@ class RunFold:
         self.planner = round_.planner = event.planner
         round_.state = "planned"
         round_.plans_rest, round_.planned_by = event.plans_rest, event.planned_by
+        round_.stickiness = event.stickiness
+        round_.stickiness_reason = event.stickiness_reason
         if self._keeps_texts:
             round_.reasoning = event.reasoning
             round_.explanation = event.explanation
