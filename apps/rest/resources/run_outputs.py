@@ -268,6 +268,14 @@ class PresetUseOutput(Output):
     )
 
 
+class StickinessOutput(Output):
+    """Whether a plan kept the workers of the turn before, and why."""
+
+    round = serializers.IntegerField()
+    outcome = serializers.ChoiceField(choices=("kept", "changed"))
+    reason = serializers.CharField(help_text="With the figures it rests on.")
+
+
 class RunDetailOutput(RunOutput):
     """A run with what was asked, what came of it, and every step."""
 
@@ -291,6 +299,12 @@ class RunDetailOutput(RunOutput):
         many=True, help_text="Of the light planner's plans; empty: it made none."
     )
 
+    stickiness = StickinessOutput(
+        many=True,
+        help_text="Of plans that followed another turn of a conversation; empty: no "
+        "turn before was known.",
+    )
+
     def to_representation(self, shown: tuple[Run, RunView]) -> dict[str, Any]:
         """Return the row's fields and what the entries add to them."""
         run, view = shown
@@ -306,6 +320,15 @@ class RunDetailOutput(RunOutput):
             ).data,
             "approvals": RunApprovalOutput(view.approvals, many=True).data,
             "explanations": PlanExplanationOutput(_explanations(view), many=True).data,
+            "stickiness": [
+                {
+                    "round": round_.index,
+                    "outcome": round_.stickiness,
+                    "reason": round_.stickiness_reason,
+                }
+                for round_ in view.rounds
+                if round_.stickiness
+            ],
         }
 
 

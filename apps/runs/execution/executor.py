@@ -44,6 +44,11 @@ from apps.runs.execution.async_db import (
 )
 from apps.runs.execution.circuit_breaker import CircuitBreakers
 from apps.runs.execution.conductor_load import LoadGuard, LoadMonitor
+from apps.runs.execution.conversation_memory import (
+    ConversationMemory,
+    is_remembered,
+    sticky,
+)
 from apps.runs.execution.cost_cap import BudgetGate, CostCap
 from apps.runs.execution.endpoint_client import EndpointClient
 from apps.runs.execution.instrumentation import Observer
@@ -124,6 +129,7 @@ class Executor:
         self._resumer = Resumer(lambda run_id: run_id in self._live, self._resume)
         self._observer = Observer()
         self._prefills = PrefillNotes()
+        self._conversations = ConversationMemory()
         self.queues = LoadMonitor(
             partial(read_load, transport), settings.CONDUCTOR_MAX_QUEUE
         )
@@ -337,7 +343,11 @@ class Executor:
             raise Conflict(f"run {str(run_id)!r} is executing already")
         if order.explores:
             resolved = exploring(resolved, run_id)
+        is_turn = is_remembered(order, resolved)
+        resolved = sticky(order, resolved, self._conversations, self.circuit_breakers)
         execution = RunExecution(run_id, order, resolved, ownership, cost_cap, history)
+        if is_turn:
+            execution.listen(self._conversations.watch(order).hear)
         self.broadcaster.attach(execution)
         self._observer.attach(execution, resolved, history)
         model_client = EndpointClient(

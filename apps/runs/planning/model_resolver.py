@@ -26,6 +26,7 @@ from apps.llm.types import Endpoint
 from apps.planners.cascade import PlannerCascade
 from apps.planners.fixed import FixedPlanner, SingleWorkerPlanner
 from apps.planners.language_model import LanguageModelPlanner
+from apps.planners.stickiness import StickyPlanner
 from apps.planners.tool_continuation import ToolContinuationPlanner
 from apps.pools.models import NAME_LENGTH, NAME_PATTERN, TierPlanner
 from apps.pools.selectors import conductor_planner, policy_tags, worker_description
@@ -81,7 +82,10 @@ class ResolvedModel:
     @property
     def plans_with_model(self) -> bool:
         """Say whether a model is asked for the plan."""
-        return isinstance(self.planner, LanguageModelPlanner | PlannerCascade)
+        planner = self.planner
+        if isinstance(planner, StickyPlanner):
+            planner = planner.inner
+        return isinstance(planner, LanguageModelPlanner | PlannerCascade)
 
 
 def parse_model(model: str) -> ModelName:
