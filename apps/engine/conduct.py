@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from math import ceil
 
 from apps.engine.calls import ModelCalls
 from apps.engine.errors import (
@@ -177,15 +178,23 @@ class _Conductor:
         if self._run.has_spoken:
             code = "stream_interrupted"
         message = failed[-1].text if failed else "no step answered"
-        return self._failed(code, message, is_lasting=last.has_lasting_failure)
+        is_lasting = last.has_lasting_failure
+        wait_s = None if is_lasting else _retry_after_s(failed)
+        return self._failed(code, message, is_lasting=is_lasting, retry_after_s=wait_s)
 
     def _failed(
-        self, code: str, message: str, *, is_lasting: bool = False
+        self,
+        code: str,
+        message: str,
+        *,
+        is_lasting: bool = False,
+        retry_after_s: int | None = None,
     ) -> RunFailed:
         rounds = self._run.state.rounds
         answer = _last_answer(rounds)
         best = answer.text if answer else _best_text(rounds)
-        return RunFailed(code, message, best, *self._sums(), is_lasting)
+        sums = self._sums()
+        return RunFailed(code, message, best, *sums, is_lasting, retry_after_s)
 
     def _sums(self) -> tuple[Usage, int, bool, int, int]:
         meter = self._run.meter
@@ -203,6 +212,14 @@ class _Conductor:
 def _last_answer(rounds: Sequence[Round]) -> StepResult | None:
     """Return the newest answer: a later round that failed takes nothing away."""
     return next((r.answer for r in reversed(rounds) if r.answer), None)
+
+
+def _retry_after_s(failed: Sequence[StepResult]) -> int | None:
+    """Return in how many whole seconds the failed steps may succeed; None: unknown."""
+    times = [result.retry_at for result in failed if result.retry_at is not None]
+    if not times:
+        return None
+    return max(1, ceil(max(times) - asyncio.get_running_loop().time()))
 
 
 def _best_text(rounds: Sequence[Round]) -> str:

@@ -139,12 +139,28 @@ class CallFailed(EngineError):
     """One call to a model did not end in a complete answer."""
 
     def __init__(
-        self, fault: CallFault, message: str, *, retry_after_s: float | None = None
+        self,
+        fault: CallFault,
+        message: str,
+        *,
+        retry_after_s: float | None = None,
+        rests_s: float = 0.0,
     ) -> None:
         super().__init__(message)
         self.fault = fault
         self.message = message
         self.retry_after_s = retry_after_s
+        """Seconds that the provider asks to wait. None: it names no time."""
+        self.rests_s = rests_s
+        """For how many seconds the endpoint is not called at all: its circuit is open.
+        0: it is called."""
+
+    @property
+    def wait_s(self) -> float | None:
+        """Return in how many seconds a call may succeed; None: that is not known."""
+        if self.rests_s:
+            return max(self.rests_s, self.retry_after_s or 0.0)
+        return self.retry_after_s
 
     @property
     def is_transient(self) -> bool:

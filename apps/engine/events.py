@@ -396,6 +396,8 @@ class RunFailed:
     overhead_ms: int
     is_lasting: bool = False
     """True: the same request would fail in the same way, however long it waits."""
+    retry_after_s: int | None = None
+    """Seconds after which a worker that failed may be asked again. None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,9 @@ class StepResult:
     """Who answered. Empty: nobody did here."""
     listed_workers: tuple[str, ...] = ()
     """As of `StepCompleted`."""
+    retry_at: float | None = None
+    """When one of the workers that failed may be asked again, by the clock of this
+    process's event loop. None: that is not known, or no longer."""
 
     @property
     def told(self) -> str:

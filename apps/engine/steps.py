@@ -11,6 +11,7 @@ from apps.engine.attempts import Asked, Attempts, InvalidOutput, Place, Watch
 from apps.engine.candidates import Candidates, attempts_left, next_worker, untried
 from apps.engine.delegation import rest_of
 from apps.engine.errors import (
+    LASTING_FAULTS,
     CallFailed,
     CallFault,
     LimitReached,
@@ -63,6 +64,8 @@ class StepRunner:
         self._failures = _of_present(round_, index, run.pool.names)
         self._failed: dict[str, CallFailed] = {}
         """What went wrong last, by worker, as far as this process knows."""
+        self._retry_at: dict[str, float] = {}
+        """When a worker that failed may be asked again, where that is known."""
         self._repair: Asked | None = None
         self._result: StepResult | None = None
         self._clock = asyncio.timeout(None)
@@ -186,6 +189,10 @@ class StepRunner:
         name = asked.worker.name
         self._failed[name] = failed
         self._failures.append(Tried(name, failed.fault))
+        self._retry_at.pop(name, None)
+        if failed.wait_s is not None and failed.fault not in LASTING_FAULTS:
+            now = asyncio.get_running_loop().time()
+            self._retry_at[name] = now + failed.wait_s
         if isinstance(failed, InvalidOutput):
             what = ANSWER if self._rest is None else PLAN
             told = failed.answer, failed.problem, what
@@ -219,7 +226,8 @@ class StepRunner:
     def _fail(self, fault: str, message: str) -> StepResult:
         place = self._place
         self._run.journal.post(StepFailed(place.number, place.index, fault, message))
-        return StepResult("failed", message, fault=fault)
+        retry_at = min(self._retry_at.values(), default=None)
+        return StepResult("failed", message, fault=fault, retry_at=retry_at)
 
 
 def _of_present(round_: Round, index: int, names: tuple[str, ...]) -> list[Tried]:

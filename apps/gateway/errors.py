@@ -14,13 +14,15 @@ should do next. How a run that did not complete is answered:
 | context_length_exceeded, content_filtered | 400 | the same word | no |
 | invalid_structured_output, secret_unreadable | 502 | the same word | no |
 | worker_failed, every fault of the failed step lasting | 502 | the same word | no |
+| worker_failed, the wait is known | 502 | the same word | yes, with `Retry-After` |
 | worker_failed and any other code | 502 | the same word | yes, as they like |
 | run.cancelled by a person or a stop | 403 | run_cancelled | no: a human said stop |
 | run.cancelled, reason shutdown | 503 | overloaded | yes, with `Retry-After` |
 | run.cancelled, reason client_closed | 499 | client_closed | the client has gone |
 
-Where clients should not retry, `x-should-retry: false` says so, whatever the status.
-409 is never sent, because clients retry it.
+The wait of `worker_failed` is that of a circuit which is open, or what a provider asks
+for. Where clients should not retry, `x-should-retry: false` says so, whatever the
+status. 409 is never sent, because clients retry it.
 """
 
 from __future__ import annotations
@@ -128,13 +130,20 @@ class ApiFailure:
         """Say whether the request itself is at fault, and so at fault again."""
         return 400 <= self.status < 500 and self.status not in RETRIED_STATUSES
 
+    @property
+    def _wait_s(self) -> int | None:
+        """Return after how many seconds to ask again; None: clients are not told."""
+        if self.retry_after_s is None:
+            is_brief = self.status in (429, 503) and not self.is_final
+            return RETRY_AFTER_S if is_brief else None
+        return None if self.is_final and not self.retry_after_s else self.retry_after_s
+
     def headers(self) -> list[tuple[bytes, bytes]]:
         """Return the headers that belong to this failure alone."""
         headers: list[tuple[bytes, bytes]] = []
         if self.status == 401:
             headers.append((b"www-authenticate", b'Bearer realm="conductor"'))
-        if self.status in (429, 503) and not (self.is_final and not self.retry_after_s):
-            wait_s = RETRY_AFTER_S if self.retry_after_s is None else self.retry_after_s
+        if (wait_s := self._wait_s) is not None:
             headers.append((b"retry-after", b"%d" % wait_s))
         if self.is_final or self._is_of_the_request:
             headers.append((b"x-should-retry", b"false"))
@@ -189,8 +198,13 @@ def failure_of_run(
         return ApiFailure(403, end.code, end.message)
     if end.code in OF_THE_MESSAGES:
         return ApiFailure(400, end.code, end.message, param=question)
-    is_final = end.is_lasting or end.code in FINAL_CODES
-    return ApiFailure(502, end.code, end.message, is_final=is_final)
+    return ApiFailure(
+        502,
+        end.code,
+        end.message,
+        retry_after_s=end.retry_after_s,
+        is_final=end.is_lasting or end.code in FINAL_CODES,
+    )
 
 
 def _failure_of_cancel(reason: str) -> ApiFailure:

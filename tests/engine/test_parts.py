@@ -161,6 +161,7 @@ EXAMPLES: list[ev.Event] = [
     ev.RunCompleted("a", "stop", Usage(1, 1), 2, False, 3, 4, stop_sequence="END"),
     ev.RunFailed("limit_cost", "m", "best", Usage(1, 1), 2, True, 3, 4),
     ev.RunFailed("worker_failed", "m", "", Usage(1, 1), 2, True, 3, 4, True),
+    ev.RunFailed("worker_failed", "m", "", Usage(1, 1), 2, True, 3, 4, False, 30),
     ev.RunCancelled("user", Usage(1, 1), 2, True, 3, 4),
     ev.PolicyDecided(
         "step",

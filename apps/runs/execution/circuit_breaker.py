@@ -79,15 +79,19 @@ class CircuitBreakers:
         """Close the circuit: the endpoint has answered."""
         self._troubled.pop(key, None)
 
-    def failed(self, key: Key, fault: CallFault) -> None:
-        """Count a failure; one that is not the endpoint's own proves it is there."""
+    def failed(self, key: Key, fault: CallFault) -> float:
+        """Count a failure; return for how many seconds no call may go out now.
+
+        A failure that is not the endpoint's own proves it is there.
+        """
         if fault not in ITS_OWN_FAULTS:
             self.succeeded(key)
-            return
+            return 0.0
         trouble = self._troubled.setdefault(key, _Trouble())
         now = self._clock()
         trouble.failed_at.append(now)
         trouble.rests_until = now + REST_S
+        return REST_S if trouble.is_open(now) else 0.0
 
     def is_open(self, key: Key) -> bool:
         """Say whether calls are kept back at the moment."""

@@ -55,7 +55,8 @@ class EndpointClient:
         )
         if rest_s := self.circuit_breakers.admit(key):
             wait.count(CallFault.CIRCUIT_OPEN)
-            raise CallFailed(CallFault.CIRCUIT_OPEN, _resting(endpoint.name, rest_s))
+            message = _resting(endpoint.name, rest_s)
+            raise CallFailed(CallFault.CIRCUIT_OPEN, message, rests_s=rest_s)
         try:
             if endpoint.makes_embeddings:
                 answer, end = await self._embed(endpoint, call)
@@ -84,14 +85,14 @@ class EndpointClient:
                     yield self._passed_on(item, wait, key)
         except CallFailed as exc:  # it did not begin in time
             wait.leave(exc.fault)
-            self.circuit_breakers.failed(key, exc.fault)
+            exc.rests_s = self.circuit_breakers.failed(key, exc.fault)
             raise
         except LlmError as exc:
             fault = CallFault(exc.fault)
-            self.circuit_breakers.failed(key, fault)
+            rests_s = self.circuit_breakers.failed(key, fault)
             wait.count(fault)
             raise CallFailed(
-                fault, exc.message, retry_after_s=exc.retry_after_s
+                fault, exc.message, retry_after_s=exc.retry_after_s, rests_s=rests_s
             ) from exc
         except (GeneratorExit, asyncio.CancelledError):
             wait.leave()
