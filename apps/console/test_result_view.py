@@ -44,6 +44,10 @@ _ADVICE = {
         "This is not what a server of that protocol says. Check the "
         "protocol and the address: it ends with the version path, such as /v1."
     ),
+    "unusable_response": gettext_noop(
+        "This answer cannot be read: it is a page, compressed or too long. Check the "
+        "protocol and the address: it ends with the version path, such as /v1."
+    ),
     "unauthorized": gettext_noop(
         "The provider refused the key. Choose or paste another one."
     ),

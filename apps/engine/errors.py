@@ -77,7 +77,10 @@ class CallFault(StrEnum):
     INCOMPLETE = "incomplete"
     """The stream ended without its end marker."""
     BAD_RESPONSE = "bad_response"
-    """Not what the protocol promises: HTML, bad JSON, a redirect."""
+    """Not what the protocol promises: bad JSON, a redirect."""
+    UNUSABLE_RESPONSE = "unusable_response"
+    """An answer that another call would bring again: compressed, too long, a page of
+    HTML, no event stream where one was asked for."""
     UNAUTHORIZED = "unauthorized"
     """401 or 403: the credential is wrong."""
     NOT_FOUND = "not_found"
@@ -120,6 +123,7 @@ TRANSIENT_FAULTS = frozenset(
 second one would double the caller's wait."""
 LASTING_FAULTS: frozenset[str] = frozenset(
     {
+        CallFault.UNUSABLE_RESPONSE,
         CallFault.UNAUTHORIZED,
         CallFault.NOT_FOUND,
         CallFault.QUOTA,

@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 
 from apps.llm import bounds
 from apps.llm.embeddings import embed
-from apps.llm.errors import BadResponse
+from apps.llm.errors import BadResponse, UnusableResponse
 from apps.llm.http import HeaderPairs, HttpReply, HttpTransport, Post
 from apps.llm.http_common import expect_success, request_headers
 from apps.llm.prefill import prepare
@@ -92,6 +93,9 @@ class ChatClient:
         prepared, continuation = prepare(names.fit(request))
         async with await self._post(endpoint, prepared, is_stream=False) as reply:
             await expect_success(endpoint, reply)
+            kind = reply.headers.get("content-type", "")
+            if "html" in kind or "event-stream" in kind:
+                raise UnusableResponse(f"{endpoint.name!r}: {kind[:99]}, not JSON")
             answer, finish = await self._read_answer(endpoint, reply)
         return names.restore(continuation.follow(answer) or Delta()), finish
 
@@ -117,9 +121,10 @@ class ChatClient:
         await expect_success(endpoint, reply)
         kind = reply.headers.get("content-type", "")
         if "json" in kind:  # an error in a 200 answer is worth reading
-            await self._read_answer(endpoint, reply)
+            with suppress(BadResponse):
+                await self._read_answer(endpoint, reply)
         if "json" in kind or "html" in kind:
-            raise BadResponse(f"{endpoint.name!r}: not an event stream")
+            raise UnusableResponse(f"{endpoint.name!r}: not an event stream")
 
     async def _read_answer(
         self, endpoint: Endpoint, reply: HttpReply
@@ -133,7 +138,7 @@ class ChatClient:
         else:
             answer, finish = read(endpoint, body)
         if written_characters(answer) > self._max_characters:
-            raise BadResponse(
+            raise UnusableResponse(
                 f"{endpoint.name!r}: more than {self._max_characters} characters"
             )
         return answer, finish

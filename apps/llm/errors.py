@@ -11,6 +11,8 @@ LlmError
 │   ├── Incomplete          the answer ended without its end marker
 │   └── BadResponse         not what the protocol promises
 │       └── Redirected      it points elsewhere, where we do not go
+├── another one must take over: this one would answer the same way again
+│   └── UnusableResponse    compressed, too long, or no event stream
 ├── the owner of the credential must act
 │   ├── Unauthorized        the credential is wrong
 │   └── QuotaExceeded       the account is out of credit
@@ -94,13 +96,19 @@ class Incomplete(LlmError):
 
 
 class BadResponse(LlmError):
-    """Not what the protocol promises: HTML, bad JSON, a redirect."""
+    """Not what the protocol promises: bad JSON, a redirect."""
 
     fault = "bad_response"
 
 
 class Redirected(BadResponse):
     """The provider redirects to an address that has not been checked."""
+
+
+class UnusableResponse(LlmError):
+    """An answer that is not read, and that another call would bring again."""
+
+    fault = "unusable_response"
 
 
 class Unauthorized(LlmError):

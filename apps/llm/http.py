@@ -41,6 +41,7 @@ from apps.llm.errors import (
     Incomplete,
     LlmError,
     TotalTimeout,
+    UnusableResponse,
 )
 from apps.llm.types import Timeouts
 
@@ -301,8 +302,8 @@ class HttpReply:
                 body += piece
         return bytes(body[:limit])
 
-    def _too_long(self, limit: int) -> BadResponse:
-        return BadResponse(f"{self._deadline.name!r}: more than {limit} bytes")
+    def _too_long(self, limit: int) -> UnusableResponse:
+        return UnusableResponse(f"{self._deadline.name!r}: more than {limit} bytes")
 
     async def drain(self, limit_s: float) -> None:
         """Read to the end, so that the connection can be used again.

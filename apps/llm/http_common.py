@@ -6,7 +6,7 @@ import time
 
 from apps.llm.bounds import MAX_REFUSAL_BYTES
 from apps.llm.error_classification import refusal
-from apps.llm.errors import BadRequest, BadResponse, Unauthorized
+from apps.llm.errors import BadRequest, Unauthorized, UnusableResponse
 from apps.llm.http import HeaderPairs, HttpReply
 from apps.llm.protocols.registry import protocol_of
 from apps.llm.types import Endpoint
@@ -38,7 +38,9 @@ async def expect_success(endpoint: Endpoint, reply: HttpReply) -> None:
         body = await reply.read_some(MAX_REFUSAL_BYTES)
         raise refusal(endpoint, reply.status, reply.headers, body, now_s=time.time())
     if reply.headers.get("content-encoding", "identity") != "identity":
-        raise BadResponse(f"{endpoint.name!r}: compressed, which was not asked for")
+        raise UnusableResponse(
+            f"{endpoint.name!r}: compressed, which was not asked for"
+        )
 
 
 def _fits_header(text: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from itertools import chain
 
 from apps.llm import bounds
-from apps.llm.errors import BadResponse, LlmError
+from apps.llm.errors import LlmError, UnusableResponse
 from apps.llm.protocols.registry import protocol_of
 from apps.llm.sse import SseParser, StreamTooLong
 from apps.llm.types import Delta, Endpoint, Finish
@@ -103,8 +103,8 @@ class StreamedAnswer:
             self.error = self._refused(f"more than {self._max_characters} characters")
         return deltas
 
-    def _refused(self, why: str) -> BadResponse:
-        return BadResponse(f"{self._endpoint.name!r}: {why}")
+    def _refused(self, why: str) -> UnusableResponse:
+        return UnusableResponse(f"{self._endpoint.name!r}: {why}")
 
 
 def written_characters(delta: Delta) -> int:

@@ -34,6 +34,7 @@ FAULTS = {
     CallFault.SERVER_ERROR: _("server error"),
     CallFault.INCOMPLETE: _("incomplete"),
     CallFault.BAD_RESPONSE: _("bad response"),
+    CallFault.UNUSABLE_RESPONSE: _("unusable response"),
     CallFault.UNAUTHORIZED: _("unauthorized"),
     CallFault.NOT_FOUND: _("not found"),
     CallFault.QUOTA: _("quota"),

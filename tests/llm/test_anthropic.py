@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from apps.llm.errors import BadRequest, BadResponse, Incomplete, LlmError
+from apps.llm.errors import BadRequest, Incomplete, LlmError, UnusableResponse
 from apps.llm.protocols.anthropic.answer import (
     ANSWER_TOOL,
     AnthropicReader,
@@ -480,5 +480,5 @@ def test_answers_that_begin_and_never_end_are_refused():
         for index in range(MAX_TOOL_CALLS + 1)
     ]
     assert read_all(*begun[:-1]) == []
-    with pytest.raises(BadResponse, match="answers at once"):
+    with pytest.raises(UnusableResponse, match="answers at once"):
         read_all(*begun)

@@ -167,8 +167,9 @@ async def test_event_stream_without_a_content_type_is_read(client, question):
 
 
 async def test_identity_encoding_is_no_compression(client, question):
-    script = json_script({}, headers=[("content-encoding", "identity")])
-    assert await fault_of(client, question, script) == "bad_response"
+    headers = (("content-type", "text/event-stream"), ("content-encoding", "identity"))
+    script = Script(stream_script().parts, headers=headers)
+    assert (await stream_of(client, question, script))[-1] == FINISH
 
 
 # --- Faults --------------------------------------------------------------------------
@@ -184,13 +185,13 @@ async def test_identity_encoding_is_no_compression(client, question):
         (refusal_script(400), "bad_request"),
         (refusal_script(503), "server_error"),
         (refusal_script(302, headers=[("location", "/v2")]), "bad_response"),
-        (Script(PAGE, headers=HTML), "bad_response"),
-        (Script(PAGE, headers=PLAIN), "bad_response"),
-        (Script((b" {}",), headers=PLAIN), "bad_response"),
-        (Script((b"{}",), headers=JSON), "bad_response"),
-        (answer_script(), "bad_response"),
+        (Script(PAGE, headers=HTML), "unusable_response"),
+        (Script(PAGE, headers=PLAIN), "unusable_response"),
+        (Script((b" {}",), headers=PLAIN), "unusable_response"),
+        (Script((b"{}",), headers=JSON), "unusable_response"),
+        (answer_script(), "unusable_response"),
         (json_script({"error": {"code": "rate_limit_exceeded"}}), "rate_limited"),
-        (json_script({}, headers=[("content-encoding", "br")]), "bad_response"),
+        (json_script({}, headers=[("content-encoding", "br")]), "unusable_response"),
         (events_script(b"data: {oops\n\n"), "bad_response"),
         (events_script(event({"error": {"message": "no"}})), "server_error"),
         (events_script(), "incomplete"),
@@ -245,16 +246,25 @@ async def test_answer_of_too_many_characters_is_refused(transport, question, scr
     async with FakeProvider(script, script) as provider:
         with pytest.raises(LlmError, match="more than") as caught:
             await collect(client, endpoint_of(provider), question)
-        assert caught.value.fault == "bad_response"
+        assert caught.value.fault == "unusable_response"
 
 
-@pytest.mark.parametrize("script", [answer_script(LONG), stream_script([LONG])])
-async def test_body_is_refused_as_soon_as_it_is_too_long(transport, question, script):
+async def test_body_is_refused_as_soon_as_it_is_too_long(transport, question):
     """T1: an answer that is not streamed is given up before it is parsed."""
     client = ChatClient(transport, max_characters=10)
-    async with FakeProvider(script) as provider:
+    async with FakeProvider(answer_script(LONG)) as provider:
         with pytest.raises(LlmError, match="more than 40 bytes"):
             await client.complete(endpoint_of(provider), question)
+
+
+@pytest.mark.parametrize("script", [stream_script(), Script(PAGE, headers=HTML)])
+async def test_C5_what_is_no_json_is_of_no_use_as_a_whole_answer(
+    client, question, script
+):
+    async with FakeProvider(script) as provider:
+        with pytest.raises(LlmError, match="not JSON") as caught:
+            await client.complete(endpoint_of(provider), question)
+    assert caught.value.fault == "unusable_response"
 
 
 async def test_body_that_announces_too_much_is_not_read(transport, question):
@@ -270,7 +280,7 @@ async def test_body_that_announces_too_much_is_not_read(transport, question):
 async def test_endless_line_is_refused(client, question, monkeypatch):
     monkeypatch.setattr("apps.llm.bounds.MAX_EVENT_BYTES", 50)
     script = events_script(b"data: " + b"x" * 99)
-    assert await fault_of(client, question, script) == "bad_response"
+    assert await fault_of(client, question, script) == "unusable_response"
 
 
 async def test_events_that_never_say_anything_are_refused(
@@ -279,7 +289,7 @@ async def test_events_that_never_say_anything_are_refused(
     """T1: a provider cannot keep a process busy with nothing."""
     monkeypatch.setattr("apps.llm.bounds.MAX_SILENT_EVENTS", 20)
     script = events_script(*[b"data: {}\n\n"] * 21)
-    assert await fault_of(client, question, script) == "bad_response"
+    assert await fault_of(client, question, script) == "unusable_response"
 
 
 @pytest.mark.parametrize("key", ["sk-…canary", "sk-\r\ncanary", "sk\0canary"])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps.llm import model_listing
-from apps.llm.errors import BadResponse, LlmError, Redirected
+from apps.llm.errors import BadResponse, LlmError, Redirected, UnusableResponse
 from apps.llm.model_listing import list_models
 from apps.llm.testing import FakeProvider, Script, json_script, refusal_script
 from apps.llm.types import Timeouts
@@ -72,7 +72,7 @@ async def test_answer_that_is_no_json_is_a_bad_response(transport, body: bytes):
 
 async def test_endless_answer_is_cut_off(transport, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(model_listing, "MAX_LISTING_BYTES", 100)
-    with pytest.raises(BadResponse, match="more than 100 bytes"):
+    with pytest.raises(UnusableResponse, match="more than 100 bytes"):
         await listed(transport, json_script(listing(*"abcdefghijklmnopq")))
 
 

@@ -239,15 +239,24 @@ async def test_refusal_has_one_name_everywhere(
 @pytest.mark.parametrize(
     "script",
     [
-        json_script({}),
-        json_script({"choices": [], "content": 1, "candidates": []}),
         events_script(b"data: {oops\n\n"),
         events_script(b"data: []\n\n"),
-        Script((b"<html>",), headers=(("content-type", "text/html"),)),
     ],
 )
 async def test_nonsense_is_a_bad_response(stage, question, script):
     assert await stage.fault(script, question) == "bad_response"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        json_script({}),
+        json_script({"choices": [], "content": 1, "candidates": []}),
+        Script((b"<html>",), headers=(("content-type", "text/html"),)),
+    ],
+)
+async def test_what_is_no_stream_is_of_no_use(stage, question, script):
+    assert await stage.fault(script, question) == "unusable_response"
 
 
 async def test_endless_arguments_are_refused(stage, dialect, question, monkeypatch):

@@ -58,7 +58,7 @@ EVERYWHERE = {
     "fault-cut-quiet": "incomplete",
     "fault-error-event": "server_error",
     "fault-filtered": "content_filtered",
-    "fault-html": "bad_response",
+    "fault-html": "unusable_response",
     "fault-overloaded": "server_error",
     "fault-overloaded-event": "server_error",
     "fault-quota": "quota",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.llm import vllm_metrics
-from apps.llm.errors import BadResponse, LlmError
+from apps.llm.errors import BadResponse, LlmError, UnusableResponse
 from apps.llm.testing import FakeProvider, Script, refusal_script
 from apps.llm.types import Endpoint
 from apps.llm.vllm_metrics import ServerLoad, metrics_url, parse_load, read_load
@@ -101,5 +101,5 @@ async def test_refusal_is_told(transport):
 async def test_endless_metrics_are_cut_off(transport, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(vllm_metrics, "MAX_METRICS_BYTES", 100)
     async with FakeProvider(Script([SHOWN.encode()])) as provider:
-        with pytest.raises(BadResponse, match="more than 100 bytes"):
+        with pytest.raises(UnusableResponse, match="more than 100 bytes"):
             await read_load(transport, endpoint_of(provider))

@@ -135,7 +135,7 @@ def test_conductor_is_tried_like_a_worker(cast: Cast, simulator_url: str):
     ("model", "code", "words"),
     [
         ("fault-401", "unauthorized", "401"),
-        ("fault-html", "bad_response", "not an event stream"),
+        ("fault-html", "unusable_response", "not an event stream"),
         ("fault-redirect", "bad_response", "a redirect to /v1/chat/completions/"),
         ("fault-refuse", "incomplete", "closed the connection"),
         ("fault-429", "rate_limited", "429"),

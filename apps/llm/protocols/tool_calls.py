@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from apps.llm.bounds import Unreadable, check_shape
-from apps.llm.errors import BadResponse
+from apps.llm.errors import BadResponse, UnusableResponse
 from apps.llm.types import Endpoint, ToolCallDelta
 
 MAX_TOOL_CALLS = 128
@@ -61,9 +61,9 @@ class ToolCalls:
         self.calls: list[PartialToolCall] = []
 
     def open(self) -> PartialToolCall:
-        """Return a new call. Raises: BadResponse if there are too many."""
+        """Return a new call. Raises: UnusableResponse if there are too many."""
         if len(self.calls) == MAX_TOOL_CALLS:
-            raise BadResponse(
+            raise UnusableResponse(
                 f"{self._endpoint.name!r}: more than {MAX_TOOL_CALLS} tool calls"
             )
         call = PartialToolCall(len(self.calls))
@@ -75,7 +75,7 @@ class ToolCalls:
     ) -> ToolCallDelta:
         """Return the piece of `call` that says what is new.
 
-        Raises: BadResponse if the arguments are longer than any should be.
+        Raises: UnusableResponse if the arguments are longer than any should be.
         """
         is_first = not call.id
         call.id = call.id or id_ or f"call_{call.index}"
@@ -85,7 +85,7 @@ class ToolCalls:
             call.arguments.append(arguments)
         self._size += len(id_) + len(name) + len(arguments)
         if self._size > MAX_ARGUMENT_CHARACTERS:
-            raise BadResponse(
+            raise UnusableResponse(
                 f"{self._endpoint.name!r}: more than {MAX_ARGUMENT_CHARACTERS} "
                 "characters of tool arguments"
             )

@@ -34,6 +34,8 @@ ITS_OWN_FAULTS = frozenset(
     }
 )
 """What a rest may heal. An endpoint that refuses a request, or wants fewer, is well."""
+UNTOLD_FAULTS = frozenset({CallFault.UNUSABLE_RESPONSE})
+"""What says neither that an endpoint is well nor that a rest would help."""
 
 Key = tuple[uuid.UUID, str, str]
 """Team, base URL and model."""
@@ -82,8 +84,10 @@ class CircuitBreakers:
     def failed(self, key: Key, fault: CallFault) -> float:
         """Count a failure; return for how many seconds no call may go out now.
 
-        A failure that is not the endpoint's own proves it is there.
+        A failure that is not the endpoint's own proves it is there, or nothing.
         """
+        if fault in UNTOLD_FAULTS:
+            return self._rest_s(key, self._clock())
         if fault not in ITS_OWN_FAULTS:
             self.succeeded(key)
             return 0.0
@@ -91,15 +95,17 @@ class CircuitBreakers:
         now = self._clock()
         trouble.failed_at.append(now)
         trouble.rests_until = now + REST_S
-        return REST_S if trouble.is_open(now) else 0.0
+        return self._rest_s(key, now)
 
     def is_open(self, key: Key) -> bool:
         """Say whether calls are kept back at the moment."""
+        return self._rest_s(key, self._clock()) > 0
+
+    def _rest_s(self, key: Key, now: float) -> float:
         trouble = self._troubled.get(key)
-        now = self._clock()
-        return (
-            trouble is not None and trouble.is_open(now) and now < trouble.rests_until
-        )
+        if trouble is None or not trouble.is_open(now):
+            return 0.0
+        return max(0.0, trouble.rests_until - now)
 
 
 def circuit_key(team_id: uuid.UUID, endpoint: Endpoint) -> Key:

@@ -10,7 +10,7 @@ from typing import Any
 
 from apps.llm.bounds import Unreadable, load_json
 from apps.llm.error_classification import excerpt
-from apps.llm.errors import BadResponse, Incomplete
+from apps.llm.errors import BadResponse, Incomplete, UnusableResponse
 from apps.llm.protocols.json_values import (
     count_in,
     load_object,
@@ -140,7 +140,7 @@ class AnthropicReader:
     def _begin_answer(self, index: int) -> None:
         self._answers[index] = False
         if len(self._answers) > MAX_TOOL_CALLS:
-            raise BadResponse(
+            raise UnusableResponse(
                 f"{self._endpoint.name!r}: more than {MAX_TOOL_CALLS} answers at once"
             )
 
