@@ -68,6 +68,8 @@ class Asked:
     messages: Messages
     is_continued: bool = False
     """True: the messages end in what was said of the answer."""
+    has_substitute: bool = False
+    """True: another worker can take over if this one does not begin its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,7 @@ class Attempts:
             params,
             self._run.is_call_streamed,
             asked.is_continued,
+            asked.has_substitute,
         )
 
     def _check(self, attempt: Attempt, asked: Asked, view: _View) -> None:

@@ -57,6 +57,14 @@ class Candidates:
                 return worker
         return self.workers[0] if self.workers else None
 
+    def has_other(self, worker: PoolWorker, failures: Sequence[Tried]) -> bool:
+        """Say whether a worker that has not failed could do the step as well."""
+        tried = {worker.name, *(tried.worker for tried in failures)}
+        return any(
+            other.name not in tried and not self._unsuited(other) and self._fits(other)
+            for other in self._in_order()
+        )
+
     @property
     def fault(self) -> str:
         """Return why there is no candidate, for an error message."""

@@ -65,7 +65,7 @@ class CallFault(StrEnum):
     FIRST_BYTE_TIMEOUT = "first_byte_timeout"
     """Connected, but nothing came."""
     FIRST_TOKEN_TIMEOUT = "first_token_timeout"  # nosec B105
-    """Something came, but no content, reasoning or tool call in time."""
+    """No content, reasoning or tool call came in time, whatever else came."""
     IDLE_TIMEOUT = "idle_timeout"
     """The stream fell silent."""
     TOTAL_TIMEOUT = "total_timeout"

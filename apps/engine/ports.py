@@ -230,6 +230,8 @@ class Call:
     """False: no client waits for single tokens, so one plain answer is enough."""
     is_continued: bool = False
     """True: the last message is the beginning of the answer; the model goes on."""
+    has_substitute: bool = False
+    """True: another worker can take over if this one does not begin its answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,12 +134,21 @@ class StepRunner:
         race = Race(worker.hedge_after_s, lambda: self._try_rival(rival, race))
         await race.run(self._try(worker, race))
 
+    @property
+    def _has_another_attempt(self) -> bool:
+        """Say whether the step may make a call beside the one that is next."""
+        most, closed = self._run.limits.max_attempts, self._attempts.closed
+        return attempts_left(self._failures, most, closed=closed) > 1
+
+    def _has_substitute(self, worker: PoolWorker) -> bool:
+        """Say whether another worker can take over if this one stays silent."""
+        if not (self._run.is_call_streamed and self._has_another_attempt):
+            return False
+        return self._candidates.has_other(worker, self._failures)
+
     def _rival(self, worker: PoolWorker) -> PoolWorker | None:
-        limits = self._run.limits
-        if not limits.is_hedged or worker.hedge_after_s is None:
-            return None
-        closed = self._attempts.closed
-        if attempts_left(self._failures, limits.max_attempts, closed=closed) < 2:
+        is_hedged = self._run.limits.is_hedged and worker.hedge_after_s is not None
+        if not (is_hedged and self._has_another_attempt):
             return None
         others = untried(self._candidates.workers, self._failures)
         return next((w for w in others if w is not worker), None)
@@ -163,7 +172,11 @@ class StepRunner:
                 race.called()
 
         asked = self._asked(worker)
-        asked = replace(asked, messages=messages_redacted(self._run, asked.messages))
+        asked = replace(
+            asked,
+            messages=messages_redacted(self._run, asked.messages),
+            has_substitute=self._has_substitute(worker),
+        )
         watch = Watch(called, None if race is None else race.lead)
         try:
             self._result = await self._attempts.make(asked, watch)

@@ -45,6 +45,9 @@ class Timeouts:
     """Between two pieces of the body."""
     total_s: float = 300.0
     """The whole call."""
+    assumed_first_token_s: float | None = None
+    """As `first_token_s`, where the caller knows no better yet. None: nothing is
+    assumed."""
 
 
 @dataclass(frozen=True, slots=True)

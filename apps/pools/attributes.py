@@ -84,7 +84,8 @@ class TimeoutsDocument(InputPart):
     first_token_s: Seconds | None = Field(
         default=None,
         description="Of a streamed answer, until the first content, reasoning or tool "
-        "call. Null: three times what 95 % of its answers take, at least 10.",
+        "call. Null: three times what 95 % of its answers take, at least 10; of a "
+        "worker that is not known yet, what the site assumes.",
     )
     idle_s: Seconds | None = None
     total_s: Seconds | None = None

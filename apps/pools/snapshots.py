@@ -306,6 +306,7 @@ def endpoint_of(model: Worker | Conductor) -> Endpoint:
             first_byte_s=model.first_byte_timeout_s
             or settings.WORKER_FIRST_BYTE_TIMEOUT_S,
             first_token_s=model.first_token_timeout_s,
+            assumed_first_token_s=_assumed_first_token_s(model),
             idle_s=model.idle_timeout_s or settings.WORKER_IDLE_TIMEOUT_S,
             total_s=model.total_timeout_s or settings.WORKER_TOTAL_TIMEOUT_S,
         ),
@@ -317,6 +318,17 @@ def endpoint_of(model: Worker | Conductor) -> Endpoint:
             isinstance(model, Worker) and model.kind == WorkerKind.EMBEDDING
         ),
     )
+
+
+def _assumed_first_token_s(model: Worker | Conductor) -> float | None:
+    """Return how long a model may take to begin while its times are not known.
+
+    None: no limit. So it is if its configuration says how long the first byte may take:
+    that of a server which loads its model first.
+    """
+    if model.first_byte_timeout_s:
+        return None
+    return settings.WORKER_FIRST_TOKEN_TIMEOUT_S or None
 
 
 def protocol_of(word: str) -> types.Protocol:

@@ -63,6 +63,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "MODEL_PORTS",
         "WORKER_CONNECT_TIMEOUT_S",
         "WORKER_FIRST_BYTE_TIMEOUT_S",
+        "WORKER_FIRST_TOKEN_TIMEOUT_S",
         "WORKER_IDLE_TIMEOUT_S",
         "WORKER_TOTAL_TIMEOUT_S",
     ),

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from time import monotonic
+from typing import NamedTuple
 
 from apps.engine.errors import CallFailed, CallFault
 from apps.engine.messages import text_of
@@ -75,9 +76,9 @@ class EndpointClient:
                 yield _delta(whole)
                 yield _end(finish)
                 return
-            limit_s = self._first_token_s(endpoint, key)
+            limit = self._first_token_limit(endpoint, key, call)
             async with aclosing(self.client.stream(endpoint, request)) as stream:
-                first = await _first(stream, limit_s, endpoint.name)
+                first = await _first(stream, limit, endpoint.name)
                 if first is not None:
                     wait.end()
                     yield self._passed_on(first, wait, key)
@@ -98,9 +99,30 @@ class EndpointClient:
             wait.leave()
             raise
 
-    def _first_token_s(self, endpoint: wire.Endpoint, key: Key) -> float | None:
-        own_s = endpoint.timeouts.first_token_s
-        return self.latencies.limit_s(key) if own_s is None else own_s
+    def _first_token_limit(
+        self, endpoint: wire.Endpoint, key: Key, call: Call
+    ) -> _FirstTokenLimit:
+        """Return the configured limit, else that of its own times, else an assumed one.
+
+        Nothing is assumed of the last worker in line: late is better than never.
+        """
+        times = endpoint.timeouts
+        if times.first_token_s is not None:
+            return _FirstTokenLimit(times.first_token_s)
+        if self.latencies.is_known(key):
+            return _FirstTokenLimit(self.latencies.limit_s(key))
+        if times.assumed_first_token_s is None or not call.has_substitute:
+            return _FirstTokenLimit(None)
+        pool_s = self.latencies.pool_limit_s(self._keys_of_workers())
+        limit_s = times.assumed_first_token_s if pool_s is None else pool_s
+        return _FirstTokenLimit(limit_s, is_assumed=True)
+
+    def _keys_of_workers(self) -> set[Key]:
+        return {
+            circuit_key(self.team_id, endpoint)
+            for name, endpoint in self.endpoints.items()
+            if name != CONDUCTOR and not endpoint.makes_embeddings
+        }
 
     def _passed_on(
         self, item: wire.Delta | wire.Finish, wait: _CallTimer, key: Key
@@ -126,24 +148,39 @@ class EndpointClient:
         return Delta(_digest(found.vectors)), end
 
 
+class _FirstTokenLimit(NamedTuple):
+    """How long an answer may take to begin."""
+
+    limit_s: float | None
+    """None: as long as the whole call may."""
+    is_assumed: bool = False
+    """True: the worker's own times are not known."""
+
+    @property
+    def words(self) -> str:
+        """Return the limit in words."""
+        why = ", the limit of a worker whose times are not known yet"
+        return f"{self.limit_s:g} s{why if self.is_assumed else ''}"
+
+
 async def _first(
     stream: AsyncGenerator[wire.Delta | wire.Finish, None],
-    limit_s: float | None,
+    limit: _FirstTokenLimit,
     name: str,
 ) -> wire.Delta | wire.Finish | None:
     """Return the first item; None if there is none.
 
     What comes before it (a role, pings) is no item. Raises: CallFailed if it does not
-    come within `limit_s`; what the stream raises.
+    come in time; what the stream raises.
     """
-    clock = asyncio.timeout(limit_s)
+    clock = asyncio.timeout(limit.limit_s)
     try:
         async with clock:
             return await anext(stream, None)
     except TimeoutError:
         if not clock.expired():
             raise
-        message = f"{name!r}: no first token within {limit_s:g} s"
+        message = f"{name!r}: no first token within {limit.words}"
         raise CallFailed(CallFault.FIRST_TOKEN_TIMEOUT, message) from None
 
 

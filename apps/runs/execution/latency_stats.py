@@ -7,7 +7,9 @@ by one process. `p95_s` is the nearest-rank 95th percentile of the last `KEPT` c
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from math import ceil, inf
+from statistics import median_low
 
 from apps.runs.execution.circuit_breaker import Key
 
@@ -52,6 +54,22 @@ class LatencyStats:
         known = self.p95_s(key, is_streamed=is_streamed)
         if known is not None and after_s > known:
             self.began(key, is_streamed=is_streamed, after_s=inf)
+
+    def is_known(self, key: Key) -> bool:
+        """Say whether enough streamed answers have begun to tell what is usual."""
+        calls = self._began.get((key, True), ())
+        return sum(after_s < inf for after_s in calls) >= ENOUGH
+
+    def pool_limit_s(self, keys: Iterable[Key]) -> float | None:
+        """Return what endpoints that begin in turn suggest as the limit of another.
+
+        None: they have begun too few streamed answers, or gave half of them up.
+        """
+        calls = [call for key in keys for call in self._began.get((key, True), ())]
+        if len(calls) < ENOUGH:
+            return None
+        usual_s = median_low(calls)
+        return None if usual_s == inf else max(LEAST_LIMIT_S, LIMIT_FACTOR * usual_s)
 
     def limit_s(self, key: Key) -> float | None:
         """Return after how long a streamed answer is taken not to begin at all.
