@@ -33,6 +33,7 @@ from conductor_site.environment import (
 )
 from conductor_site.languages import FORMAT_MODULE_PATH, LANGUAGES  # noqa: F401
 from conductor_site.redis_backends import caches, channel_layers
+from conductor_site.serving.address import served_url
 from conductor_site.single_sign_on import PROVIDER_ID, openid_providers
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -304,8 +305,11 @@ CONTENT_SECURITY_POLICY = {
 
 # --- Conductor -----------------------------------------------------------------------
 
-CONDUCTOR_URL = read_text("CONDUCTOR_URL", "http://127.0.0.1:8000").rstrip("/")
-"""Public address of the site, for links in API answers and copyable commands."""
+_public_url = read_text("CONDUCTOR_URL").rstrip("/")
+IS_CONDUCTOR_URL_GIVEN = bool(_public_url)
+"""False: pages show the address that the browser has asked for."""
+CONDUCTOR_URL = _public_url or served_url()
+"""Public address of the site, for links in mails, API answers and copyable commands."""
 MAX_PROMPT_BYTES = read_int("MAX_PROMPT_BYTES", 1_000_000)
 """A longer prompt is refused with a clear error."""
 MAX_TOOLS = read_int("MAX_TOOLS", 1_024)

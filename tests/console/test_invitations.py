@@ -33,9 +33,28 @@ def test_owner_invites_and_gets_a_link(alice, cast, mailoutbox, actions):
     assert (invitation.email, invitation.role) == (NELL, "viewer")
     link = re.search(r'value="(http[^"]+/invitations/[^"]+)"', text_of(response))
     assert link
-    assert link[1] in mailoutbox[0].body
+    assert link[1].startswith("http://testserver/")
+    assert link[1].removeprefix("http://testserver") in mailoutbox[0].body
     assert "no-store" in response["Cache-Control"]
     assert "invitation.created" in actions()
+
+
+def test_page_shows_the_address_of_the_browser_and_the_mail_that_of_the_site(
+    alice, settings, mailoutbox
+):
+    settings.CONDUCTOR_URL = "http://127.0.0.1:8123"
+    headers = {"host": "localhost:8870"}
+    page = text_of(alice.post(NEW, {"email": NELL, "role": "viewer"}, headers=headers))
+    assert 'value="http://localhost:8870/invitations/' in page
+    assert "http://127.0.0.1:8123/invitations/" in mailoutbox[0].body
+    assert "8870" not in mailoutbox[0].body
+
+
+def test_link_leads_to_the_address_that_the_operator_has_set(alice, settings):
+    settings.CONDUCTOR_URL = "https://conductor.example"
+    settings.IS_CONDUCTOR_URL_GIVEN = True
+    page = text_of(alice.post(NEW, {"email": NELL, "role": "viewer"}))
+    assert 'value="https://conductor.example/invitations/' in page
 
 
 def test_link_is_not_shown_again(alice, cast):

@@ -74,6 +74,7 @@ def test_reload_makes_no_second_key_and_shows_nothing(alice, cast):
 
 def test_samples_hold_the_key_in_curl_alone(alice, cast, settings):
     settings.CONDUCTOR_URL = "https://conductor.example"
+    settings.IS_CONDUCTOR_URL_GIVEN = True
     response = alice.post(NEW, FORM)
     page = text_of(response)
     assert f"export CONDUCTOR_API_KEY={secret_in(response)}" in page
@@ -82,6 +83,20 @@ def test_samples_hold_the_key_in_curl_alone(alice, cast, settings):
         "&quot;", '"'
     )
     assert "process.env.CONDUCTOR_API_KEY" in page
+
+
+def test_samples_ask_the_port_of_the_browser_while_the_site_has_no_address(alice):
+    headers = {"host": "127.0.0.1:8870"}
+    page = text_of(alice.post(NEW, FORM, headers=headers))
+    assert "curl http://127.0.0.1:8870/v1/chat/completions" in page
+    assert 'OpenAI(base_url="http://127.0.0.1:8870/v1"' in page.replace("&quot;", '"')
+    assert ":8000" not in page
+
+
+def test_no_sample_asks_a_host_that_the_site_does_not_allow(alice, cast):
+    response = alice.post(NEW, FORM, headers={"host": "elsewhere.example"})
+    assert response.status_code == 400
+    assert not keys(cast).exists()
 
 
 def test_key_that_may_not_run_comes_without_samples(alice):

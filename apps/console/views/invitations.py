@@ -43,7 +43,7 @@ from apps.console.layout import (
 )
 from apps.console.views.members import roles_open_to
 from apps.web.form_tokens import note_used, once_mark, was_used
-from apps.web.request_context import context_of
+from apps.web.request_context import context_of, shown_site_url
 from apps.web.team_access import SESSION_TEAM, TeamRequest, chosen_team, team_view
 
 
@@ -196,5 +196,5 @@ def _sent_page(
     request: TeamRequest, invitation: Invitation, token: str
 ) -> HttpResponse:
     path = reverse("console:invitation", args=[token])
-    context = {"invitation": invitation, "link": f"{settings.CONDUCTOR_URL}{path}"}
+    context = {"invitation": invitation, "link": f"{shown_site_url(request)}{path}"}
     return console_page(request, "console/invitation_sent.html", context, tab="members")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import uuid
 
-from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
@@ -43,6 +42,7 @@ from apps.console.layout import (
 from apps.core.errors import Conflict
 from apps.pools.selectors import pool_list, worker_list
 from apps.web.form_tokens import note_used, once_mark, was_used
+from apps.web.request_context import shown_site_url
 from apps.web.team_access import TeamRequest, team_view
 
 KEYS_PER_PAGE = 25
@@ -207,7 +207,7 @@ def _secret_page(
         "api_key": api_key,
         "secret": secret,
         "replaced": replaced,
-        "base": f"{settings.CONDUCTOR_URL}/v1",
+        "base": f"{shown_site_url(request)}/v1",
         "model": sample_model(api_key),
         "has_pool": pool_list(request.team.id).exists(),
     }

@@ -8,7 +8,6 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
@@ -37,6 +36,7 @@ from apps.sharing.services import Shared, share_link_create, turn_to_share
 from apps.sharing.types import LinkState
 from apps.web.form_tokens import note_used, once_mark, was_used
 from apps.web.formats import sentence
+from apps.web.request_context import shown_site_url
 from apps.web.team_access import TeamRequest, page, team_view
 
 SHOWN = 50
@@ -156,7 +156,7 @@ def _made_page(
         "section": place.section,
         "place": place,
         "link": link,
-        "address": f"{settings.CONDUCTOR_URL}{path}",
+        "address": f"{shown_site_url(request)}{path}",
     }
     return page(request, "playground/share_made.html", context)
 
