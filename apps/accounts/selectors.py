@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from allauth.account.models import EmailAddress
+from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.models import Session
@@ -33,6 +34,13 @@ from apps.accounts.models import (
 from apps.core.errors import NotAllowed, NotFound
 
 Visitor = User | AnonymousUser
+_SENDS_NO_MAIL = (
+    "console.EmailBackend",
+    "dummy.EmailBackend",
+    "filebased.EmailBackend",
+)
+"""How the dotted paths of backends end that print mails, drop them or keep them."""
+_NEEDS_HOST = "smtp.EmailBackend"
 
 _READING = {Permission.READ_RUNS, Permission.READ_TEAM}
 _MANAGING = {
@@ -270,6 +278,14 @@ def access_api_key(team_id: uuid.UUID, key_id: uuid.UUID) -> ApiKey:
     if api_key is None:
         raise NotFound(f"there is no API key {str(key_id)!r} in this team")
     return api_key
+
+
+def mail_is_set_up() -> bool:
+    """Say whether the site sends mail, so that pages may announce one."""
+    backend: str = settings.EMAIL_BACKEND
+    if backend.endswith(_NEEDS_HOST):
+        return bool(settings.EMAIL_HOST)
+    return not backend.endswith(_SENDS_NO_MAIL)
 
 
 def _signs_in(session: Mapping[str, Any], user: User | None) -> bool:

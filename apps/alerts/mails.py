@@ -21,6 +21,7 @@ from django.urls import reverse
 from django.utils import timezone, translation
 
 from apps.accounts.models import Membership, Team, User
+from apps.accounts.selectors import mail_is_set_up
 from apps.alerts.models import (
     Alert,
     AlertMail,
@@ -28,7 +29,7 @@ from apps.alerts.models import (
     AlertMailState,
     AlertRule,
 )
-from apps.alerts.selectors import access_rule, audience_of, mail_is_set_up
+from apps.alerts.selectors import access_rule, audience_of
 from apps.alerts.types import AlertChannel
 from apps.alerts.words import alert_detail, alert_place, alert_title, alert_url
 from apps.core.ids import new_id

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
@@ -55,7 +54,6 @@ __all__ = [
     "failed_mails",
     "kind_label",
     "mail_choice",
-    "mail_is_set_up",
     "rule_values",
     "rule_words",
 ]
@@ -64,7 +62,6 @@ BELL_COUNTS = 100
 BELL_SHOWS = 6
 """Of the newest ones, in its menu."""
 MAILS_LOOKBACK = timedelta(days=7)
-_NO_MAIL = ("console.EmailBackend", "dummy.EmailBackend")
 ROLES: Mapping[str, tuple[str, ...]] = {
     AlertAudience.OWNERS: (Role.OWNER,),
     AlertAudience.ADMINS: (Role.OWNER, Role.ADMIN),
@@ -247,12 +244,6 @@ def mail_choice(team_id: uuid.UUID, user_id: uuid.UUID) -> list[str]:
     """Return the kinds of alerts of a team of which a person wants no mail."""
     rows = AlertMailChoice.objects.for_team(team_id).filter(user_id=user_id)
     return rows.values_list("kinds_off", flat=True).first() or []
-
-
-def mail_is_set_up() -> bool:
-    """Say whether the site sends mail, or only prints it."""
-    backend: str = settings.EMAIL_BACKEND
-    return not backend.endswith(_NO_MAIL)
 
 
 def failed_mails(team_id: uuid.UUID) -> int:

@@ -11,12 +11,12 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from apps.accounts.models import Membership, Team, User
-from apps.accounts.selectors import membership_of
+from apps.accounts.selectors import mail_is_set_up, membership_of
 from apps.alerts.inputs import AlertRuleChange, MailChoiceInput, MuteInput
 from apps.alerts.mails import mail_test_send
 from apps.alerts.models import Alert, AlertMailChoice, AlertRule
 from apps.alerts.opening import TEST_LASTS, bell_test_open
-from apps.alerts.selectors import bell_alerts, mail_is_set_up, rule_values
+from apps.alerts.selectors import bell_alerts, rule_values
 from apps.alerts.types import DEFAULTS, AlertAudience, AlertChannel, AlertKind
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft

@@ -18,14 +18,13 @@ from django.views.decorators.http import (
 )
 
 from apps.accounts.models import Permission
-from apps.accounts.selectors import member_list
+from apps.accounts.selectors import mail_is_set_up, member_list
 from apps.alerts.models import AlertRule
 from apps.alerts.selectors import (
     access_rule,
     alert_rules,
     chosen_members,
     mail_choice,
-    mail_is_set_up,
     rule_words,
 )
 from apps.alerts.services import alert_rule_update, alert_test, mail_choice_set

@@ -23,6 +23,7 @@ from apps.accounts.models import Invitation, Permission, Role, User
 from apps.accounts.selectors import (
     access_invitation,
     invitation_find,
+    mail_is_set_up,
     membership_of,
     team_list,
 )
@@ -54,6 +55,7 @@ def invitation_create_page(request: TeamRequest) -> HttpResponseBase:
     """Invite a person by email."""
     require(request, Permission.MANAGE_MEMBERS)
     form = InvitationForm(posted(request), roles_open_to(request))
+    has_mail = mail_is_set_up()
     if form.is_valid():
         made = try_change(
             form,
@@ -70,9 +72,11 @@ def invitation_create_page(request: TeamRequest) -> HttpResponseBase:
             return _sent_page(request, *made)
     context = {
         "title": _("Invite a member"),
-        "lead": _("We email them a link. It works for 7 days, for their address only."),
+        "lead": _("We email them a link. It works for 7 days, for their address only.")
+        if has_mail
+        else _("You send them a link. It works for 7 days, for their address only."),
         "form": form,
-        "label": _("Send invitation"),
+        "label": _("Send invitation") if has_mail else _("Make invitation"),
         "back": reverse("console:member_list"),
     }
     return console_page(request, "console/form.html", context, tab="members")
@@ -104,7 +108,9 @@ def invitation_resend_page(
     context = {
         "title": _("Send a new link to %(email)s?") % about,
         "points": [
-            _("An email with a new link is sent; the link works for 7 days."),
+            _("An email with a new link is sent; the link works for 7 days.")
+            if mail_is_set_up()
+            else _("You get a new link to send; it works for 7 days."),
             _("The link sent before stops working."),
         ],
         "label": _("Send new link"),
@@ -196,5 +202,9 @@ def _sent_page(
     request: TeamRequest, invitation: Invitation, token: str
 ) -> HttpResponse:
     path = reverse("console:invitation", args=[token])
-    context = {"invitation": invitation, "link": f"{shown_site_url(request)}{path}"}
+    context = {
+        "invitation": invitation,
+        "link": f"{shown_site_url(request)}{path}",
+        "has_mail": mail_is_set_up(),
+    }
     return console_page(request, "console/invitation_sent.html", context, tab="members")

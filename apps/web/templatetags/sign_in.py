@@ -1,4 +1,4 @@
-"""Tags of the pages for signing in and up: which ways in this site has."""
+"""Tags of the pages of accounts: which ways in this site has, whether it sends mail."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from allauth.account.adapter import get_adapter
 from django import template
 from django.conf import settings
 from django.utils.translation import gettext
+
+from apps.accounts.selectors import mail_is_set_up
 
 register = template.Library()
 
@@ -46,6 +48,12 @@ def single_sign_on_name() -> str:
 def second_factor_is_required() -> bool:
     """Return True if this site requires a second factor."""
     return bool(settings.REQUIRE_MFA)
+
+
+@register.simple_tag
+def site_sends_mail() -> bool:
+    """Return True if a page may announce an email."""
+    return mail_is_set_up()
 
 
 @register.filter
