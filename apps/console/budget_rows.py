@@ -6,12 +6,15 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from apps.budgets.models import Budget, BudgetKind
 from apps.budgets.selectors import target_label
 from apps.budgets.types import BudgetStatus
+from apps.pools.models import Conductor, Worker
+from apps.pools.selectors import models_without_price
 
 NEARLY = 80
 """Per cent; from here on a budget is pointed out."""
@@ -58,6 +61,14 @@ def budget_rows(statuses: Sequence[BudgetStatus]) -> list[BudgetRow]:
     return [_row(status, _is_binding(status, statuses)) for status in statuses]
 
 
+def unpriced_links(team_id: uuid.UUID) -> list[tuple[str, str]]:
+    """Return the models for which budgets refuse runs: name, address of the field."""
+    return [
+        (model.name, f"{_page_of(model)}#id_price.input_usd")
+        for model in models_without_price(team_id)
+    ]
+
+
 def rows_by_key(rows: Iterable[BudgetRow]) -> dict[uuid.UUID, list[BudgetRow]]:
     """Return the budgets of API keys, by key; a rotated key's hold for the next."""
     found: dict[uuid.UUID, list[BudgetRow]] = {}
@@ -65,6 +76,11 @@ def rows_by_key(rows: Iterable[BudgetRow]) -> dict[uuid.UUID, list[BudgetRow]]:
         for key_id in row.status.key_ids:
             found.setdefault(key_id, []).append(row)
     return found
+
+
+def _page_of(model: Worker | Conductor) -> str:
+    name = "console:worker" if isinstance(model, Worker) else "console:conductor"
+    return reverse(name, args=[model.id])
 
 
 def _row(status: BudgetStatus, is_binding: bool) -> BudgetRow:

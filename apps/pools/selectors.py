@@ -30,6 +30,7 @@ from apps.pools.models import (
 from apps.pools.planning import conductor_planner, worker_description
 from apps.pools.planning_notices import planning_notices
 from apps.pools.prices.catalog_cache import price_book
+from apps.pools.prices.missing import models_without_price
 from apps.pools.serializers import (
     conductor_values,
     credential_values,
@@ -77,6 +78,7 @@ __all__ = [
     "light_model",
     "list_price",
     "list_price_values",
+    "models_without_price",
     "output_prices",
     "peek_snapshot",
     "planner_version",

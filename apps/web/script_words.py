@@ -69,6 +69,7 @@ TEXTS = (
     gettext_noop("no limit"),
     gettext_noop("{count} set"),
     gettext_noop("The run could not be started."),
+    gettext_noop("Add prices"),
     gettext_noop(
         "The server could not be reached. Your prompt is still here; try again."
     ),

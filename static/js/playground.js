@@ -120,9 +120,19 @@ function usePrompt(text) {
   prompt.focus();
 }
 
-/** @param {string} message @param {boolean} [isOfPrompt] false: it is of a file */
-function showError(message, isOfPrompt = true) {
+/**
+ * @param {string} message
+ * @param {boolean} [isOfPrompt] false: it is of a file
+ * @param {{url: string, text: string}} [way] a link to where it can be mended
+ */
+function showError(message, isOfPrompt = true, way = undefined) {
   error.textContent = message;
+  if (way) {
+    const link = document.createElement("a");
+    link.href = way.url;
+    link.textContent = way.text;
+    error.append(". ", link);
+  }
   error.hidden = !message;
   prompt.setAttribute("aria-invalid", String(Boolean(message) && isOfPrompt));
 }
@@ -149,6 +159,12 @@ function size(bytes) {
 /** @param {string} words @returns {string} the words of an API error as a page writes them */
 const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
+/** @param {{code?: string}} [fault] @returns {{url: string, text: string} | undefined} where to mend it */
+function wayOut(fault) {
+  const url = form.dataset.prices;
+  return url && fault?.code === "price_missing" ? { url, text: say("Add prices") } : undefined;
+}
+
 function isLive() {
   return Boolean(view.body) && !view.isOver;
 }
@@ -171,12 +187,15 @@ async function run({ isNew = false } = {}) {
       headers: { Accept: "application/json" },
     });
     const answer = await response.json();
-    if (!response.ok) throw new Error(sentence(answer.error?.message ?? say("The run could not be started.")));
+    if (!response.ok) {
+      showError(sentence(answer.error?.message ?? say("The run could not be started.")), true, wayOut(answer.error));
+      start.disabled = false;
+      return;
+    }
     forgetDraft();
     go(answer.url);
-  } catch (reason) {
-    const isOurs = reason instanceof Error && !(reason instanceof TypeError || reason instanceof SyntaxError);
-    showError(isOurs ? reason.message : say("The server could not be reached. Your prompt is still here; try again."));
+  } catch {
+    showError(say("The server could not be reached. Your prompt is still here; try again."));
     start.disabled = false;
   }
 }

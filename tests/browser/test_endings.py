@@ -7,8 +7,10 @@ import re
 import pytest
 from playwright.async_api import expect
 
+from apps.budgets.services import budget_create
 from tests.browser import runs
 from tests.browser.plans import question_with
+from tests.factories import ACTOR
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 ANSWERED = "simulated worker sim-delta"
@@ -89,6 +91,27 @@ async def test_prompt_that_is_too_long_is_refused_as_it_is_typed(visit, site, se
     await box.fill("This one fits.")
     await expect(run).to_be_enabled()
     await expect(page.locator("#composer-error")).to_be_hidden()
+
+
+async def test_refusal_for_a_missing_price_leads_to_its_field(visit, site):
+    def budget_without_price() -> None:
+        site.cast.team.workers.get(name="sim-birch").prices.all().delete()
+        values = {"kind": "team", "period": "month", "limit_usd": "5"}
+        budget_create(team=site.cast.team, values=values, actor=ACTOR)
+
+    await runs.in_database(budget_without_price)
+    visitor = await visit(site.cast.alice)
+    visitor.guard.expect("status of 400 .*/playground/runs/")
+    page = visitor.page
+    await page.goto("/")
+    await runs.start(page, "What is the capital of Italy?")
+    refusal = page.locator("#composer-error")
+    await expect(refusal).to_contain_text(
+        "the price of worker 'sim-birch' is unknown: fill in Price"
+    )
+    await refusal.get_by_role("link", name="Add prices").click()
+    await page.get_by_role("link", name="sim-birch").click()
+    await expect(page.locator("[id='id_price.input_usd']")).to_be_in_viewport()
 
 
 async def test_rerun_starts_another_run_with_the_same_prompt(visit, site):

@@ -6,6 +6,8 @@ import pytest
 
 from apps.budgets.models import Budget
 from apps.budgets.services import budget_create
+from apps.pools.models import Pool, Price
+from tests.conftest import make_pool
 from tests.console.conftest import text_of
 from tests.factories import ACTOR, issue_key
 
@@ -173,3 +175,63 @@ def test_rates_of_the_team_are_set_and_lifted(alice, cast):
 def test_bad_rate_shows_its_error(alice, cast):
     page = text_of(alice.post("/team/rates/", {"requests_per_minute": "-1"}))
     assert 'id="id_requests_per_minute_error"' in page
+
+
+@pytest.fixture
+def pool(cast):
+    """A pool whose workers and conductor have prices."""
+    make_pool(cast.team, "http://127.0.0.1:9/v1")
+    return Pool.objects.for_team(cast.team.id).get()
+
+
+def forget_prices(cast, **of):
+    Price.objects.for_team(cast.team.id).filter(**of).delete()
+
+
+def field_of(model):
+    kind = "conductors" if hasattr(model, "mode") else "workers"
+    return f'href="/{kind}/{model.id}/#id_price.input_usd"'
+
+
+def test_who_sets_a_budget_reads_which_models_it_would_refuse(alice, cast, pool):
+    worker = pool.workers.get(name="sim-birch")
+    forget_prices(cast, worker=worker)
+    forget_prices(cast, conductor=pool.conductor)
+    for page in (
+        text_of(alice.get(NEW)),
+        text_of(alice.post(NEW, FORM, follow=True)),
+    ):
+        assert "2 models of your pools have no price." in page
+        assert "A budget refuses every run that may use one of them." in page
+        assert field_of(worker) in page
+        assert field_of(pool.conductor) in page
+    assert 'id="id_price.input_usd"' in text_of(alice.get(f"/workers/{worker.id}/"))
+
+
+def test_members_read_it_without_links_to_what_they_may_not_change(
+    vera, cast, pool, budget
+):
+    worker = pool.workers.get(name="sim-birch")
+    forget_prices(cast, worker=worker)
+    page = text_of(vera.get(LIST))
+    assert "Ask an admin to fill in the price of:" in page
+    assert worker.name in page
+    assert field_of(worker) not in page
+
+
+def test_nothing_is_said_of_models_that_no_run_may_use(alice, cast, pool, budget):
+    worker = pool.workers.get(name="sim-birch")
+    forget_prices(cast, worker=worker)
+    assert "no price" in text_of(alice.get(LIST))
+    worker.is_enabled = False
+    worker.save()
+    assert "no price" not in text_of(alice.get(LIST))
+    forget_prices(cast, conductor=pool.conductor)
+    assert "no price" in text_of(alice.get(LIST))
+    pool.tiers.update(planner="single_worker")
+    assert "no price" not in text_of(alice.get(LIST))
+
+
+def test_another_team_reads_nothing_of_it(mallory, cast, pool):
+    forget_prices(cast, worker__isnull=False)
+    assert "no price" not in text_of(mallory.get(NEW))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db.models.functions import Coalesce
 
 from apps.accounts.models import Role
 from apps.audit.models import Entry
-from apps.pools.models import Conductor, Credential, Pool, Worker
+from apps.pools.models import Conductor, Credential, Pool, Price, Worker
 from apps.simulator.app import create_app
 from tests.conftest import membership
 from tests.console.models import SECRET, signed_in, words
@@ -264,3 +265,73 @@ def test_checklist_leads_to_the_field_that_lets_ultra_plan(cast, alice):
     assert f'href="/pools/{pool.id}/#id_tiers.ultra.planner"' in page
     field = alice.get(f"/pools/{pool.id}/").content.decode()
     assert 'id="id_tiers.ultra.planner"' in field
+
+
+def priced(cast):
+    """Return the prices of the team: model, input and output in micro-dollars."""
+    rows = Price.objects.for_team(cast.team.id).annotate(
+        model=Coalesce("worker__model", "conductor__model")
+    )
+    return set(rows.values_list("model", "input_micros", "output_micros"))
+
+
+def price_form(client, url=MODELS_URL, **typed: str) -> dict[str, str]:
+    """Return the form of prices, filled in by model: `sim_delta="1 / 2"`."""
+    form = client.get(url).context["prices"]
+    sent = {"prices": "1"}
+    for gap, fields in form.rows:
+        amounts = typed.get(gap.model.replace("-", "_"), " / ").split("/")
+        for field, amount in zip(fields, amounts, strict=True):
+            sent[field.html_name] = amount.strip()
+    return sent
+
+
+def test_wizard_asks_for_the_prices_that_no_list_knows(cast, alice, simulator_url):
+    alice.post(URL, sent(simulator_url, "sim-atlas", "sim-delta", planner="sim-delta"))
+    page = words(alice.get(MODELS_URL).content.decode())
+    assert "The prices of 2 models are unknown" in page
+    assert "once a budget is set every run that may use the model is refused" in page
+    form = price_form(alice, sim_delta="0.5 / 1.25", sim_atlas="0 / 0")
+    saved = alice.post(MODELS_URL, form)
+    made = Conductor.objects.for_team(cast.team.id).get()
+    assert saved.url == f"{MODELS_URL}?conductor={made.id}"
+    assert priced(cast) == {
+        ("sim-atlas", 0, 0),
+        ("sim-delta", 500_000, 1_250_000),  # the worker and the conductor of it
+    }
+    assert Price.objects.for_team(cast.team.id).count() == 3
+    assert "is unknown" not in words(alice.get(MODELS_URL).content.decode())
+
+
+def test_prices_may_be_filled_in_one_by_one(cast, alice, simulator_url):
+    alice.post(URL, sent(simulator_url, "sim-atlas", "sim-delta", planner="sim-delta"))
+    alice.post(MODELS_URL, price_form(alice, sim_atlas="3 / 4"))
+    assert priced(cast) == {("sim-atlas", 3_000_000, 4_000_000)}
+    page = words(alice.get(MODELS_URL).content.decode())
+    assert "The price of 1 model is unknown" in page
+
+
+@pytest.mark.parametrize(
+    ("typed", "complaint"),
+    [
+        ("1 /", "Write both amounts; 0 if it is free."),
+        (" / ", "Write the price of at least one model."),
+        ("-1 / 2", "Correct the field marked below."),
+        ("much / 2", "Correct the field marked below."),
+    ],
+)
+def test_bad_prices_are_refused_beside_their_field(
+    cast, alice, simulator_url, typed, complaint
+):
+    alice.post(URL, sent(simulator_url, "sim-delta"))
+    answer = alice.post(MODELS_URL, price_form(alice, sim_delta=typed))
+    assert answer.status_code == 422
+    assert complaint in words(answer.content.decode())
+    assert priced(cast) == set()
+
+
+def test_only_who_manages_pools_sets_prices(cast, alice, simulator_url):
+    alice.post(URL, sent(simulator_url, "sim-delta"))
+    form = price_form(alice, sim_delta="1 / 2")
+    assert signed_in(cast.bob).post(MODELS_URL, form).status_code == 403
+    assert priced(cast) == set()

@@ -196,7 +196,10 @@ def test_a_model_without_a_price_is_refused_by_name_under_a_budget(site):
     put(site.cast, "5")
     (said,) = ask(site, 1, "conductor-ultra")
     assert (said.status, error_of(said)["code"]) == (400, "price_missing")
-    assert "worker 'sim-birch'" in error_of(said)["message"]
+    assert error_of(said)["message"] == (
+        "a budget binds this run, and the price of worker 'sim-birch' is unknown: fill "
+        "in Price on the page of each model; the page Budgets lists them"
+    )
     assert codes(ask(site)) == {(200, ""): 1}
 
 

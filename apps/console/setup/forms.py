@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django import forms
+from django.forms.boundfield import BoundField
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.console.forms.models import ProviderForm
+from apps.console.forms.nested_forms import PathForm, dollars
+from apps.console.setup.rows import PriceGap
+from apps.pools.models import Conductor, Worker
 
 MAX_MODELS = 20
 """Each of them is tested."""
@@ -80,4 +84,45 @@ class ModelsForm(ProviderForm):
                 _("Mark at most %(most)d models at a time; %(marked)d are marked.")
                 % {"most": MAX_MODELS, "marked": count},
             )
+        return values
+
+
+class PricesForm(PathForm):
+    """The prices of models that have none: an amount for what they read and write."""
+
+    def __init__(self, *args: Any, gaps: Sequence[PriceGap], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.gaps = gaps
+        for gap in gaps:
+            self.fields[f"{gap.key}.input_usd"] = dollars(gettext_lazy("Input"))
+            self.fields[f"{gap.key}.output_usd"] = dollars(gettext_lazy("Output"))
+        for field in self.fields.values():
+            field.widget.attrs["class"] = "input"
+
+    @property
+    def rows(self) -> list[tuple[PriceGap, list[BoundField]]]:
+        """Return each model that lacks a price, with the fields of its price."""
+        return [(gap, self.group(gap.key)) for gap in self.gaps]
+
+    @property
+    def prices(self) -> list[tuple[Worker | Conductor, dict[str, str]]]:
+        """Return what was typed, for every worker and conductor of a model."""
+        typed = self.values()
+        return [
+            (model, typed[gap.key])
+            for gap in self.gaps
+            for model in gap.models
+            if any(typed[gap.key].values())
+        ]
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse half a price, and a form without any."""
+        values = self.cleaned_data
+        for gap in self.gaps:
+            names = [f"{gap.key}.{part}_usd" for part in ("input", "output")]
+            missing = [name for name in names if not values.get(name)]
+            if len(missing) == 1:
+                self.add_error(missing[0], _("Write both amounts; 0 if it is free."))
+        if not any(values.values()):
+            self.add_error(None, _("Write the price of at least one model."))
         return values

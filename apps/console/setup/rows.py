@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from apps.console.pool_rows import WorkerRow, price_words, worker_rows
 from apps.console.test_result_view import TestLine, test_line
 from apps.pools.model_guesses import makes_embeddings, planners_first
-from apps.pools.models import Conductor, Pool, WorkerKind
+from apps.pools.models import Conductor, Pool, Worker, WorkerKind
 from apps.pools.selectors import (
     access_conductor,
     conductor_list,
@@ -17,6 +17,7 @@ from apps.pools.selectors import (
     list_price,
     list_price_values,
     pool_list,
+    price_in_force,
 )
 
 
@@ -71,6 +72,32 @@ class SetupModels:
         """Return how many tests have not passed yet."""
         missing = len(self.workers) - len(self.passed)
         return missing + (self.conductor is not None and not self.plans)
+
+
+@dataclass(frozen=True, slots=True)
+class PriceGap:
+    """A model of a provider whose price is unknown."""
+
+    key: str
+    """Stands for it in a form: the id of the first worker or conductor of it."""
+    model: str
+    models: tuple[Worker | Conductor, ...]
+    """The workers and the conductor that are this model and lack its price."""
+
+
+def price_gaps(found: SetupModels) -> list[PriceGap]:
+    """Return the models of the third page whose price nobody knows, each once."""
+    rows: list[Worker | Conductor] = [row.worker for row in found.workers]
+    if found.conductor is not None:
+        rows.append(found.conductor)
+    lacking: dict[tuple[str, str], list[Worker | Conductor]] = {}
+    for row in rows:
+        if price_in_force(row.prices.all()) is None:
+            lacking.setdefault((row.base_url, row.model), []).append(row)
+    return [
+        PriceGap(str(models[0].id), model, tuple(models))
+        for (_, model), models in lacking.items()
+    ]
 
 
 def model_options(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -28,12 +29,22 @@ from apps.console.provider_lookup import (
     new_credential,
     provider_initial,
 )
-from apps.console.setup.forms import ModelsForm
-from apps.console.setup.rows import SetupModels, model_options, setup_models
+from apps.console.setup.forms import ModelsForm, PricesForm
+from apps.console.setup.rows import (
+    SetupModels,
+    model_options,
+    price_gaps,
+    setup_models,
+)
 from apps.core.errors import InvalidInput
 from apps.pools.models import Worker
 from apps.pools.selectors import access_worker, credential_list, known_provider_list
-from apps.pools.services import conductor_add, models_add, pool_complete
+from apps.pools.services import (
+    conductor_add,
+    models_add,
+    pool_complete,
+    prices_fill,
+)
 from apps.web.languages import way_back
 from apps.web.run_addresses import id_of
 from apps.web.team_access import TeamRequest, team_view
@@ -64,15 +75,13 @@ def setup_models_page(request: TeamRequest) -> HttpResponseBase:
     require(request, Permission.MANAGE_POOLS)
     conductor_id = id_of(request.GET.get("conductor", ""))
     found = setup_models(request.team.id, conductor_id)
+    if "worker" in request.POST:
+        return _choose(request)
+    if "prices" in request.POST:
+        return _fill_prices(request, found)
     if request.method == "POST":
-        return _choose(request) if "worker" in request.POST else _use(request, found)
-    query = f"?conductor={found.conductor.id}" if found.conductor else ""
-    context = {
-        "found": found,
-        "runs_tests": "run" in request.GET and found.untested > 0,
-        "next": f"{reverse('console:setup_models')}{query}",
-    }
-    return console_page(request, "console/setup_models.html", context, tab=TAB)
+        return _use(request, found)
+    return _models_page(request, found, PricesForm(gaps=price_gaps(found)))
 
 
 @require_POST
@@ -118,6 +127,38 @@ def _save(request: TeamRequest) -> HttpResponse:
         return _form_page(request, form, status=INVALID)
     (conductor,) = saved
     return _to_models(conductor.id if conductor else None)
+
+
+def _models_page(
+    request: TeamRequest, found: SetupModels, prices: PricesForm, status: int = 200
+) -> HttpResponse:
+    context = {
+        "found": found,
+        "runs_tests": "run" in request.GET and found.untested > 0,
+        "next": _models_url(found),
+        "prices": prices,
+    }
+    return console_page(
+        request, "console/setup_models.html", context, tab=TAB, status=status
+    )
+
+
+def _models_url(found: SetupModels) -> str:
+    query = f"?conductor={found.conductor.id}" if found.conductor else ""
+    return f"{reverse('console:setup_models')}{query}"
+
+
+def _fill_prices(request: TeamRequest, found: SetupModels) -> HttpResponse:
+    """Set the prices that were typed, and stay on the page."""
+    form = PricesForm(request.POST, gaps=price_gaps(found))
+    if form.is_valid():
+        saved = try_change(
+            form, lambda: (prices_fill(prices=form.prices, actor=request.actor),)
+        )
+        if saved:
+            messages.success(request, _("The prices hold from today on."))
+            return redirect(_models_url(found))
+    return _models_page(request, found, form, INVALID)
 
 
 def _choose(request: TeamRequest) -> HttpResponse:

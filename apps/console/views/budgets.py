@@ -18,7 +18,13 @@ from apps.accounts.models import Permission
 from apps.accounts.selectors import live_key_list, member_list
 from apps.budgets.selectors import access_budget, budget_list
 from apps.budgets.services import budget_create, budget_delete, budget_update
-from apps.console.budget_rows import PERIOD_WORDS, BudgetRow, budget_rows, target_words
+from apps.console.budget_rows import (
+    PERIOD_WORDS,
+    BudgetRow,
+    budget_rows,
+    target_words,
+    unpriced_links,
+)
 from apps.console.forms.budgets import BudgetForm, LimitForm
 from apps.console.layout import (
     change_and_tell,
@@ -39,7 +45,10 @@ def budget_list_page(request: TeamRequest) -> HttpResponseBase:
     """Show every budget with what is spent, reserved and left, and the rates."""
     rows = budget_rows(budget_list(request.team.id))
     groups = [(gettext(title), _of_kind(rows, kind)) for kind, title in GROUPS]
-    context = {"groups": [group for group in groups if group[1]]}
+    context = {
+        "groups": [group for group in groups if group[1]],
+        "unpriced": unpriced_links(request.team.id) if rows else [],
+    }
     return console_page(request, "console/budgets.html", context, tab="budgets")
 
 
@@ -61,9 +70,8 @@ def budget_create_page(request: TeamRequest) -> HttpResponseBase:
         if made:
             messages.success(request, gettext("The budget is set."))
             return redirect("console:budget_list")
-    return console_page(
-        request, "console/budget_new.html", {"form": form}, tab="budgets"
-    )
+    context = {"form": form, "unpriced": unpriced_links(team_id)}
+    return console_page(request, "console/budget_new.html", context, tab="budgets")
 
 
 @require_http_methods(["GET", "POST"])

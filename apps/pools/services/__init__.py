@@ -50,6 +50,7 @@ from apps.pools.services.set_up import (
     conductor_add,
     models_add,
     pool_complete,
+    prices_fill,
 )
 from apps.pools.services.setups import setup_put
 from apps.pools.services.workers import worker_create, worker_delete, worker_update
@@ -82,6 +83,7 @@ __all__ = [
     "pool_update",
     "prefill_refused",
     "price_list_refresh",
+    "prices_fill",
     "profiles_mark",
     "profiles_replace",
     "save_with_credential",

@@ -6,7 +6,7 @@ again, so that nothing is there twice. Each function saves everything or nothing
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from django.db import transaction
@@ -102,6 +102,32 @@ def conductor_add(
     test = last_test(known)
     values = {**provider, **({} if test and test.ok else mode)}
     return conductor_update(conductor=known, values=values, actor=actor)
+
+
+@transaction.atomic
+def prices_fill(
+    *,
+    prices: Iterable[tuple[Worker | Conductor, Mapping[str, str]]],
+    actor: Actor,
+) -> None:
+    """Set the prices of several models, from today on.
+
+    Raises: InvalidFields, with the model's id before the name of the part.
+    """
+    for model, price in prices:
+        values = {"price": dict(price)}
+        try:
+            if isinstance(model, Worker):
+                worker_update(worker=model, values=values, actor=actor)
+            else:
+                conductor_update(conductor=model, values=values, actor=actor)
+        except InvalidFields as error:
+            raise InvalidFields(
+                {
+                    f"{model.id}.{path.removeprefix('price.')}": faults
+                    for path, faults in error.fields.items()
+                }
+            ) from error
 
 
 def pool_complete(

@@ -226,10 +226,11 @@ def _current(standing: Standing, now: datetime) -> Standing:
 def _price(order: RunOrder, resolved: ResolvedModel) -> PriceRange:
     found = price_range(order.prompt, order.params, resolved, order.messages)
     if found is None:
-        names = ", ".join(unpriced(resolved))
+        *names, last = unpriced(resolved)
+        listed = f"{', '.join(names)} and {last}" if names else last
         raise PriceMissing(
-            f"a budget binds this run, and the price of {names} is unknown; "
-            "set it on the page of the pool",
+            f"a budget binds this run, and the price of {listed} is unknown: fill in "
+            "Price on the page of each model; the page Budgets lists them",
             param="model",
         )
     return found
