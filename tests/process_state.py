@@ -101,7 +101,7 @@ KEPT: Mapping[str, str] = {
     "apps.core.input_parts.pattern_compiled": _OF_ARGUMENTS,
     "apps.core.keyring._first": _OF_ARGUMENTS,
     "apps.core.keyring._ring": _OF_ARGUMENTS,
-    "apps.core.loop_lag.LOOP_LAG": _COUNTED,
+    "apps.runs.telemetry.loop_lag.LOOP_LAG": _COUNTED,
     "apps.core.request_metrics.REQUESTS": _COUNTED,
     "apps.core.request_metrics.REQUEST_SECONDS": _COUNTED,
     "apps.core.request_metrics._open_sockets": _COUNTED,

@@ -9,11 +9,11 @@ import asyncio
 import uuid
 from collections.abc import Sequence
 
-from apps.core.loop_lag import sample_loop_lag
 from apps.engine import events as ev
 from apps.runs.execution.live_run import RunExecution
 from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.telemetry import metrics
+from apps.runs.telemetry.loop_lag import sample_loop_lag
 from apps.runs.telemetry.tracing import RunTrace, open_tracing
 
 
