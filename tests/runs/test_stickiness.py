@@ -11,10 +11,12 @@ from openai import OpenAI
 
 from apps.engine import events as ev
 from apps.engine.errors import CallFault
+from apps.engine.usage import Usage
 from apps.pools.models import Price, Worker
 from apps.pools.snapshots import snapshots_forget
 from apps.runs.execution import executor as executors
 from apps.runs.execution.circuit_breaker import FAILURES, Key
+from apps.runs.execution.conversation_memory import ConversationMemory
 from apps.runs.models import Run
 from apps.runs.selectors import run_events
 from tests.conftest import Site
@@ -25,6 +27,7 @@ from tests.governance.test_policies import in_force, tag
 from tests.rest.conftest import member
 from tests.runs.asking import Stage, planned
 from tests.runs.clients import ask_all
+from tests.runs.starting import order
 
 ULTRA = "conductor-ultra"
 RULES = "You answer the questions of a shop's customers, shortly and politely. " * 100
@@ -253,3 +256,26 @@ def test_a_worker_that_asked_for_tools_is_kept_in_their_loop_and_after_it(shop, 
     plan_then = plan_of(shop)
     assert (plan_then.planner, plan_then.workers) == ("language_model", workers)
     assert plan_then.stickiness == "kept"
+
+
+def test_a_turn_that_was_resumed_can_be_followed(shop):
+    asked: Any = (
+        {"role": "system", "content": RULES},
+        {"role": "user", "content": FIRST},
+    )
+    memory = ConversationMemory()
+    turn = order(shop.cast, asked, model=ULTRA)
+    plan = ev.PlanAccepted(
+        0, "language_model", ("a", "b"), ((), (0,)), (), ("x", "y"), ""
+    )
+    done = ev.StepCompleted(0, 1, 1, "c", "t", "", "stop", "m", Usage(), 0, 0, None)
+    watch = memory.watch(turn, [plan])
+    watch.hear(done)
+    watch.hear(ev.RunCompleted("t", "stop", Usage(), 0, False, 0, 0))
+    answer: Any = {"role": "assistant", "content": "t"}
+    then = order(shop.cast, (*asked, answer, asked[1]), model=ULTRA)
+    last = memory.last_turn(then)
+    assert last is not None and last.workers == ("a", "c")
+    assert {step.subtask for step in last.steps} == {
+        ""
+    }  # what a model wrote is not kept

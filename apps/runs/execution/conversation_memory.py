@@ -85,8 +85,11 @@ class ConversationMemory:
         self._clock = clock
         self._turns: OrderedDict[Key, _Turn] = OrderedDict()
 
-    def watch(self, order: RunOrder) -> TurnWatch:
-        """Return what remembers a run once it has its answer."""
+    def watch(self, order: RunOrder, history: Sequence[ev.Event] = ()) -> TurnWatch:
+        """Return what remembers a run once it has its answer.
+
+        `history`: what is on record of a run that is resumed.
+        """
         key = _key(order, _said(order))
 
         def remember(steps: tuple[PlannedStep, ...], is_direct: bool) -> None:
@@ -95,7 +98,10 @@ class ConversationMemory:
             if len(self._turns) > MAX_TURNS:
                 self._turns.popitem(last=False)
 
-        return TurnWatch(order.prompt, remember)
+        watch = TurnWatch(order.prompt, remember)
+        for event in history:
+            watch.hear(event)
+        return watch
 
     def last_turn(self, order: RunOrder) -> LastTurn | None:
         """Return what answered the turn before; None: there is none that is known."""

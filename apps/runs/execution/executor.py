@@ -347,7 +347,7 @@ class Executor:
         resolved = sticky(order, resolved, self._conversations, self.circuit_breakers)
         execution = RunExecution(run_id, order, resolved, ownership, cost_cap, history)
         if is_turn:
-            execution.listen(self._conversations.watch(order).hear)
+            execution.listen(self._conversations.watch(order, history).hear)
         self.broadcaster.attach(execution)
         self._observer.attach(execution, resolved, history)
         model_client = EndpointClient(
