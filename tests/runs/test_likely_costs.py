@@ -11,11 +11,15 @@ from apps.budgets.selectors import budget_list
 from apps.core.money import usd_text
 from apps.engine import events as ev
 from apps.runs.execution.cost_cap import MAX_SHARES, share_of
+from apps.runs.execution.executor import get_executor
 from apps.runs.models import Run, RunState
 from apps.runs.selectors import run_events
+from apps.runs.services import run_start_detached
 from tests.conftest import Site
+from tests.patience import eventually
 from tests.runs.asking import planned
 from tests.runs.clients import Said, ask_all, request
+from tests.runs.starting import on_loop, order
 from tests.runs.test_budgets import codes, error_of, put, spent
 
 DIRECT = "worker/sim-delta"
@@ -152,6 +156,27 @@ def test_what_a_refused_run_names_as_left_is_left(site):
     (said,) = ask(site, DIRECT)
     (status,) = budget_list(site.cast.team.id)
     assert f"has ${usd_text(status.left_micros)} of" in error_of(said)["message"]
+
+
+@pytest.mark.parametrize(
+    ("times", "state", "code"),
+    [(12, RunState.COMPLETED, ""), (2, RunState.FAILED, "insufficient_quota")],
+)
+def test_the_plan_of_a_run_that_was_queued_is_checked_too(
+    stage, settings, times, state, code
+):
+    site = stage.site
+    cost = usual_cost(site, ULTRA, planned([0]))
+    leave(site, cost * times)
+    settings.BACKGROUND_RUNS = "workers"
+    queued = order(site.cast, planned([0, 1, 0, 1, 0]), model=ULTRA)
+    run_id = on_loop(run_start_detached(queued))
+    assert on_loop(get_executor().claim(run_id))
+    rows = Run.objects.for_team(site.cast.team.id).filter(id=run_id)
+    assert eventually(lambda: rows.get().is_over)
+    run = rows.get()
+    assert (run.state, run.error_code) == (state, code)
+    assert spent(site.cast) == (run.cost_micros, 0)
 
 
 # --- the arithmetic -------------------------------------------------------------------

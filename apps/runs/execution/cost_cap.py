@@ -117,7 +117,11 @@ class BudgetGate:
         return binding_now(standings, order, timezone.now())
 
     async def keep(
-        self, order: RunOrder, run_id: uuid.UUID, created: ev.RunCreated
+        self,
+        order: RunOrder,
+        resolved: ResolvedModel,
+        run_id: uuid.UUID,
+        created: ev.RunCreated,
     ) -> CostCap | None:
         """Return what a run that is resumed was allowed.
 
@@ -132,7 +136,7 @@ class BudgetGate:
         spends = tuple(held)
         freed = frozenset(spend for spend, micros in held.items() if micros == 0)
         hold = Kept(limit, spends, freed) if held else None
-        return CostCap(limit, hold, most_micros=limit)
+        return CostCap(limit, hold, most_micros=resolved.limits.max_cost_micros)
 
 
 def binding_now(

@@ -244,7 +244,7 @@ class Executor:
         resolved = await self._resolver.resolve(order)
         created = history[0]
         assert isinstance(created, ev.RunCreated)
-        cost_cap = await self._budget_gate.keep(order, run.id, created)
+        cost_cap = await self._budget_gate.keep(order, resolved, run.id, created)
         ownership = Ownership(run.owner_id, run.fence)
         self._begin(run.id, order, resolved, ownership, cost_cap, history)
 

@@ -64,7 +64,7 @@ class RunFunds:
         for standing in standings:
             if standing.starts_on is None and standing.limit_micros < needed:
                 raise self._refusal(standing, standing.limit_micros, needed, spent)
-        if wanted <= limit:
+        if wanted <= limit or self.cap.hold is None:
             return limit
         if await reservation_raise(self.order.team_id, self.run_id, wanted):
             return wanted
