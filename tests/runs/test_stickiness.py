@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import ceil
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from tests.rest.conftest import member
 from tests.runs.asking import Stage, planned
 from tests.runs.clients import ask_all
 from tests.runs.starting import order
+from tests.training.light_pools import with_light_planner
 
 ULTRA = "conductor-ultra"
 RULES = "You answer the questions of a shop's customers, shortly and politely. " * 100
@@ -279,3 +281,35 @@ def test_a_turn_that_was_resumed_can_be_followed(shop):
     assert {step.subtask for step in last.steps} == {
         ""
     }  # what a model wrote is not kept
+
+
+def test_a_tier_of_the_light_planner_keeps_its_plan(shop):
+    with_light_planner(shop)
+    history = first_turn(shop)
+    first = plan_of(shop)
+    assert first.planner == "light"
+    # From now on everybody else is a little cheaper.
+    prices = Price.objects.for_team(shop.cast.team.id)
+    prices.filter(worker__name__in=first.workers).update(output_micros=2_100_000)
+    snapshots_forget(shop.cast.team.id)
+    follow_up(shop, history)
+    plan = plan_of(shop)
+    assert (plan.planner, plan.workers) == ("light", first.workers)
+    assert plan.stickiness == "kept"
+    assert "is expected to be right" in plan.stickiness_reason
+
+
+def test_what_a_provider_read_from_its_cache_costs_less(shop, recruit):
+    recruit("thinker")  # it finds half of each prompt in its cache
+    prices = Price.objects.for_team(shop.cast.team.id)
+    prices.filter(worker__name="thinker").update(cached_input_micros=100_000)
+    snapshots_forget(shop.cast.team.id)
+    ask(shop, [{"role": "user", "content": RULES}], model="worker/thinker")
+    run = Run.objects.for_team(shop.cast.team.id).latest("id")
+    end = run_events(run)[-1].event
+    assert isinstance(end, ev.RunCompleted)
+    used = end.usage
+    fresh = used.prompt_tokens - used.cached_tokens
+    assert used.cached_tokens == used.prompt_tokens // 2 > 0
+    exact = fresh + used.cached_tokens / 10 + used.completion_tokens * 2
+    assert run.cost_micros == ceil(exact)
