@@ -26,7 +26,7 @@ help:
 	@echo "make messages  update the catalogues of translations (needs gettext)"
 	@echo "make bench   measure, and write bench/RESULTS.md"
 	@echo "make bench-learning  what the light planner learns, on the simulated benchmark"
-	@echo "make bench-load  many at once, long lists, workers; make bench-soak: an hour"
+	@echo "make bench-load  many at once, long lists, workers; make bench-steady: minutes; make bench-soak: an hour"
 
 $(VENV)/.installed: requirements.txt requirements/learning.txt
 	$(PYTHON) -m venv $(VENV)
@@ -199,6 +199,11 @@ bench-load: $(VENV)/.installed-dev ## about twenty minutes on 2 cores
 	$(BIN)/python -m bench.ledger_pages
 	$(BIN)/python -m bench.ledger_exports
 	$(BIN)/python -m bench.fairness
+	$(BIN)/python -m bench.report
+
+.PHONY: bench-steady
+bench-steady: $(VENV)/.installed-dev ## a minute each: a quarter of an hour on 2 idle cores; beside peers where bench-peers has installed them
+	$(BIN)/python -m bench.steady
 	$(BIN)/python -m bench.report
 
 SOAK_MINUTES ?= 60

@@ -2,9 +2,10 @@
 
 Reads one job as JSON on standard input, prints one result as JSON. Connections are kept
 alive; an answer other than 200 is counted as failed. `closed` keeps n requests in
-flight, `burst` sends n at once and waits for all, `streams` opens n streams of
-`clock-…` tokens over one second and measures how late each token arrives, and how long
-the server's event loop takes to answer a question that needs no work.
+flight, `steady` does too, or sends one at regular times, and says when each ended;
+`burst` sends n at once and waits for all, `streams` opens n streams of `clock-…` tokens
+over one second and measures how late each token arrives, and how long the server's
+event loop takes to answer a question that needs no work.
 """
 
 from __future__ import annotations
@@ -155,6 +156,32 @@ async def closed(job: dict[str, Any]) -> dict[str, Any]:
     return sample.result(time.perf_counter() - start, cpu_s(pids) - cpu)
 
 
+async def steady(job: dict[str, Any]) -> dict[str, Any]:
+    """Keep `in_flight` requests going for `seconds`, `every_s` apart if that is given.
+
+    The result also has the ends of all, in seconds from the beginning.
+    """
+    request = encode_request(job)
+    clients = [await connect(job["url"]) for _ in range(job["in_flight"])]
+    await _warm_up(clients, request, job.get("warm_up", 1))
+    sample, ends_s = Sample(), list[float]()
+    seconds, every_s = job["seconds"], job.get("every_s", 0.0)
+    pids = job.get("pids", [])
+    cpu, start = cpu_s(pids), time.perf_counter()
+
+    async def go_on(client: Client) -> None:
+        due = start
+        while time.perf_counter() - start < seconds:
+            await sample.timed(client, request)
+            ends_s.append(time.perf_counter() - start)
+            due += every_s
+            await asyncio.sleep(max(0.0, due - time.perf_counter()) if every_s else 0)
+
+    await asyncio.gather(*(go_on(client) for client in clients))
+    seen = sample.result(time.perf_counter() - start, cpu_s(pids) - cpu)
+    return {**seen, "ends_s": ends_s}
+
+
 async def _warm_up(clients: list[Client], request: bytes, times: int) -> None:
     for _ in range(times):
         await asyncio.gather(*(client.send(request) for client in clients))
@@ -243,7 +270,7 @@ class ClockReader:
                 self.delays_ms.append((now - int(stamp)) / 1e6)
 
 
-MODES = {"closed": closed, "streams": streams}
+MODES = {"closed": closed, "steady": steady, "streams": streams}
 
 if __name__ == "__main__":
     job = orjson.loads(sys.stdin.buffer.read())

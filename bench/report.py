@@ -8,7 +8,7 @@ from bench.figures import kept
 from bench.markdown import section, target
 from bench.report_conductors import conductors
 from bench.report_learning import learning
-from bench.report_load import background, fairness, load, soak
+from bench.report_load import background, fairness, load, soak, steady
 from bench.report_newcomers import newcomers, site_default
 from bench.report_tiny_conductor import tiny_conductor
 from bench.servers import PEERS, ROOT
@@ -18,7 +18,7 @@ OURS = "Conductor"
 HEAD = """\
 # Benchmarks
 
-Written by `make bench`, `make bench-peers`, `make bench-load` and
+Written by `make bench`, `make bench-peers`, `make bench-load`, `make bench-steady` and
 `make bench-learning`. All servers of one
 table ran at once on the same machine and were measured in turn; every figure is the
 median of its rounds.
@@ -53,6 +53,7 @@ def main() -> None:
         site_default(),
         conductors(),
         tiny_conductor(),
+        steady(),
         load(),
         background(),
         fairness(),

@@ -1,4 +1,4 @@
-"""The sections of bench/RESULTS.md on load: crowd, background runs, fairness, soak."""
+"""Sections of bench/RESULTS.md on load: steady, crowd, background, fairness, soak."""
 
 from __future__ import annotations
 
@@ -8,6 +8,59 @@ from bench.databases import EMBEDDED, PRODUCTION
 from bench.figures import kept
 from bench.load import ADDRESSES
 from bench.markdown import section, target
+
+STEADY_TARGETS = {"LiteLLM proxy": 8, "Portkey gateway": 0.8}
+"""Requests/s of direct calls, 32 in flight, as a multiple of a peer's."""
+
+
+def steady() -> str:
+    """Return the section of the minutes of steady load."""
+    found = kept("steady")
+    if found is None:
+        return ""
+    head = ["", "", "", "requests/s", "of it in all", "first 5 s", "last 20 s"]
+    rows = [[*head, "median", "p99", "CPU a request", "caught up after"]]
+    targets = []
+    for database in ("fresh", "seeded"):
+        for kind, servers in found[database].items():
+            for name, seen in servers.items():
+                rows.append([database, kind, name, *_steady_figures(seen)])
+            ours = servers["Conductor"]
+            for peer, wanted in STEADY_TARGETS.items():
+                theirs = found["fresh"][kind].get(peer)
+                if kind == "direct 32" and theirs:
+                    ratio = ours["per_s"] / theirs["per_s"]
+                    targets.append(
+                        target(f"{database}, {kind}: ÷ {peer}", ratio, wanted)
+                    )
+            what = f"{database}, {kind}: "
+            if kind.endswith(" 32"):
+                ratio = ours["last_per_s"] / ours["first_per_s"]
+                targets.append(target(f"{what}last 20 s ÷ first 5 s", ratio, 0.9))
+            else:
+                ratio = ours["p99_ms"] / ours["median_ms"]
+                targets.append(target(f"{what}p99 ÷ median", ratio, 5, at_most=True))
+    about = (
+        f"{found['seconds']:.0f} seconds each, 32 in flight and one at a time, direct "
+        "calls every 150 ms; on a fresh database and beside 100,000 runs. One process, "
+        "SQLite. Regular tasks give way to requests: *in all* counts the time until "
+        "the search index has caught up. "
+    )
+    return section("Steady load", about, rows, targets, found)
+
+
+def _steady_figures(seen: dict[str, Any]) -> list[str]:
+    is_ours = "caught_up_s" in seen
+    return [
+        f"{seen['per_s']:.0f}",
+        f"{seen['per_s_in_all']:.0f}" if is_ours else "",
+        f"{seen['first_per_s']:.0f}",
+        f"{seen['last_per_s']:.0f}",
+        f"{seen['median_ms']:.1f} ms",
+        f"{seen['p99_ms']:.1f} ms",
+        f"{seen['cpu_ms_each']:.2f} ms",
+        f"{seen['caught_up_s']:.1f} s" if is_ours else "",
+    ]
 
 
 def load() -> str:
