@@ -7,9 +7,11 @@ values themselves would give, whatever the period. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import ceil, log2
+from math import log2
 
 import orjson
+
+from apps.core.percentiles import percentile_rank
 
 PER_DOUBLING = 8
 """Ranges for each doubling of the value."""
@@ -69,7 +71,7 @@ class LogHistogram:
 
         The percentile is the smallest value that so many percent do not exceed.
         """
-        rank = max(1, ceil(self.total * percent / 100))
+        rank = percentile_rank(self.total, percent)
         seen = 0
         for place in sorted(self.counts):
             seen += self.counts[place]

@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from statistics import median_low, quantiles
 
 from django.db.models import Case, Exists, OuterRef, QuerySet, Value, When
 from django.utils import timezone
 
 from apps.core.errors import NotFound
+from apps.core.percentiles import percentile
 from apps.engine import events as ev
 from apps.engine.limits import Limits
 from apps.engine.meter import Meter
@@ -320,8 +320,7 @@ def run_estimate(
     costs = list(past.order_by("-id").values_list("cost_micros", flat=True)[:PAST_RUNS])
     most = None if priced is None else _capped(priced.high, limits.max_cost_micros)
     if len(costs) >= ENOUGH_PAST_RUNS:
-        cuts = quantiles(costs, n=20, method="inclusive")
-        low, high = round(cuts[0]), round(cuts[-1])
+        low, high = percentile(costs, 5), percentile(costs, 95)
         # Past prompts may have been far shorter than this one.
         typical = high if priced is None else max(high, priced.low)
         typical = typical if most is None else min(typical, most)
@@ -346,8 +345,7 @@ def usual_times(team_id: uuid.UUID, model: str) -> tuple[int, int] | None:
     times = [ms for ms in latest if ms is not None]
     if len(times) < ENOUGH_PAST_RUNS:
         return None
-    cuts = quantiles(times, n=10, method="inclusive")
-    return round(cuts[4]), round(cuts[-1])
+    return percentile(times, 50), percentile(times, 90)
 
 
 def usage_by(
@@ -381,7 +379,7 @@ def worker_calls(team_id: uuid.UUID, since: datetime) -> dict[str, WorkerCalls]:
         name: WorkerCalls(
             len(latencies[name]) + failures[name],
             failures[name],
-            median_low(latencies[name]) if latencies[name] else None,
+            percentile(latencies[name], 50) if latencies[name] else None,
         )
         for name in sorted(failures.keys() | latencies.keys())
     }

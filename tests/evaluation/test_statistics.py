@@ -88,7 +88,14 @@ def test_a_side_without_things_has_no_difference():
 
 @pytest.mark.parametrize(
     ("values", "expected"),
-    [([], (0, 0)), ([7], (7, 7)), ([3, 1, 2], (2, 2)), (range(1, 101), (50, 95))],
+    [
+        ([], (0, 0)),
+        ([7], (7, 7)),
+        ([3_431, 1_629], (1_629, 3_431)),
+        ([3, 1, 2], (2, 3)),
+        (range(1, 11), (5, 10)),
+        (range(1, 101), (50, 95)),
+    ],
 )
 def test_median_and_percentile_are_values(values, expected):
     assert median_and_p95(list(values)) == expected

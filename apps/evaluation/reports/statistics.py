@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+from apps.core.percentiles import percentile
+
 Z = 1.959963984540054
 """The standard normal distribution has 95 % of its mass within so many deviations."""
 
@@ -72,8 +74,7 @@ def median_and_p95(values: Sequence[int]) -> tuple[int, int]:
     """Return median and 95th percentile, each one of the values; 0 if there is none."""
     if not values:
         return 0, 0
-    ordered = sorted(values)
-    return ordered[(len(ordered) - 1) // 2], ordered[int((len(ordered) - 1) * 0.95)]
+    return percentile(values, 50), percentile(values, 95)
 
 
 def _wilson(right: int, total: int) -> tuple[float, float]:

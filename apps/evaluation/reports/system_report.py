@@ -6,10 +6,10 @@ from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import quantiles
 from typing import NamedTuple
 from uuid import UUID
 
+from apps.core.percentiles import percentile
 from apps.evaluation.models import ResultState
 from apps.evaluation.reports.statistics import Interval, share
 
@@ -78,12 +78,7 @@ class Figures:
 
     def latency_ms(self, percent: int) -> int | None:
         """Return a percentile of the times that runs took; None: none has ended."""
-        if not self.latencies_ms:
-            return None
-        if len(self.latencies_ms) == 1:
-            return self.latencies_ms[0]
-        cuts = quantiles(self.latencies_ms, n=100, method="inclusive")
-        return round(cuts[percent - 1])
+        return percentile(self.latencies_ms, percent) if self.latencies_ms else None
 
 
 @dataclass(slots=True)

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from math import ceil, inf
+from math import inf
 from statistics import median_low
 
+from apps.core.percentiles import percentile_rank
 from apps.runs.execution.circuit_breaker import Key
 
 KEPT = 200
 """Calls that count: enough for a steady percentile, few enough to follow a change."""
 ENOUGH = 20
 """With fewer a 95th percentile would be the slowest call."""
-QUANTILE = 0.95
+PERCENT = 95
+"""Of the calls, which begin within the time that is known."""
 LIMIT_FACTOR = 3.0
 LEAST_LIMIT_S = 10.0
 """However quick an endpoint usually is, it may take so long."""
@@ -85,7 +87,7 @@ class LatencyStats:
         calls = self._began.get((key, True), ())
         known_s = self.p95_s(key, is_streamed=True)
         given_up = sum(after_s == inf for after_s in calls)
-        if known_s is None or given_up > (1 - QUANTILE) * len(calls):
+        if known_s is None or 100 * given_up > (100 - PERCENT) * len(calls):
             return None
         return max(LEAST_LIMIT_S, LIMIT_FACTOR * known_s)
 
@@ -99,4 +101,4 @@ class LatencyStats:
         known = sorted(after_s for after_s in calls if after_s < inf)
         if len(known) < ENOUGH:
             return None
-        return known[min(ceil(QUANTILE * len(calls)), len(known)) - 1]
+        return known[min(percentile_rank(len(calls), PERCENT), len(known)) - 1]
