@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from apps.accounts.models import Scope
 from apps.evaluation.models import ShadowTest
+from apps.evaluation.shadow.selectors import FEWEST_PAIRS
 from tests.conftest import Cast, Site
 from tests.console.test_evaluations import signed_in
-from tests.evaluation.samples import make_shadow_test
+from tests.evaluation.samples import make_shadow_test, pairs_add
 from tests.evaluation.test_shadow import ask, pool_of
 from tests.patience import eventually
+from tests.rest.conftest import keyed
 
 NEW = "/evaluations/shadow/new/"
 
@@ -44,6 +49,9 @@ def test_the_whole_way_on_the_pages(site: Site):
     page = alice.get(address).content.decode()
     for part in ("Same final answer", "Side by side", "Promote the candidate"):
         assert part in page
+    assert f'href="{address}promote/"' not in page
+    pairs_add(ShadowTest.objects.for_team(site.cast.team.id).get(), FEWEST_PAIRS - 1)
+    assert f'href="{address}promote/"' in alice.get(address).content.decode()
     question = alice.get(f"{address}promote/").content.decode()
     assert "sim-birch becomes the fallback worker" in question
     promoted = alice.post(f"{address}promote/", follow=True).content.decode()
@@ -54,6 +62,36 @@ def test_the_whole_way_on_the_pages(site: Site):
     listed = alice.get("/evaluations/").content.decode()
     assert "Birch for mini" in listed
     assert f"{pool}/mini beside sim-birch" in listed
+
+
+def test_a_candidate_is_promoted_from_30_pairs_on(site: Site):
+    test = make_shadow_test(site.cast.team)  # with one pair
+    pool = pool_of(site)
+    test.settings |= {"pool": pool.name}
+    test.save()
+    address = f"/evaluations/shadow/{test.id}/"
+    alice = signed_in(site.cast.alice)
+    page = alice.get(address).content.decode()
+    few = "A promotion takes 30 pairs with both answers: 29 are missing."
+    assert few in page
+    assert re.search(r"<button[^>]* disabled[^>]*>Promote the candidate</button>", page)
+    assert few in alice.get(f"{address}promote/").content.decode()
+    refused = alice.post(f"{address}promote/", follow=True).content.decode()
+    assert "takes 30 pairs with both answers, and 29 of them are missing" in refused
+    pairs_add(test, 28)
+    pairs_add(test, 5, error="timeout")  # without both answers, so no pairs
+    page = alice.get(address).content.decode()
+    assert "A promotion takes 30 pairs with both answers: 1 is missing." in page
+    key = keyed(site.cast.team, Scope.POOLS_WRITE)
+    answer = key.put(f"shadow-tests/{test.id}/promotion/", {})
+    assert answer.status_code == 409
+    assert "1 of them are missing" in answer.json()["error"]["message"]
+    pairs_add(test, 1)
+    page = alice.get(address).content.decode()
+    assert f'href="{address}promote/"' in page
+    assert "missing" not in page
+    answer = key.put(f"shadow-tests/{test.id}/promotion/", {})
+    assert answer.json()["is_promoted"] is True
 
 
 def test_recorded_runs_are_chosen_by_days(site: Site):

@@ -190,18 +190,27 @@ def make_shadow_test(team: Team, name: str = "basics") -> ShadowTest:
         beat_at=now,
         finished_at=now,
     )
-    MirroredRun.objects.create(
-        team=team,
-        test=test,
-        original_run_id=new_id(),
-        state=MirrorState.DONE,
-        agrees=True,
-        original_cost_micros=1_200,
-        cost_micros=400,
-        original_latency_ms=900,
-        latency_ms=300,
-    )
+    pairs_add(test, 1)
     return test
+
+
+def pairs_add(test: ShadowTest, count: int, **values: Any) -> None:
+    """Add pairs to a shadow test, whose sides agree unless `values` say otherwise."""
+    usual = {
+        "state": MirrorState.DONE,
+        "agrees": True,
+        "original_cost_micros": 1_200,
+        "cost_micros": 400,
+        "original_latency_ms": 900,
+        "latency_ms": 300,
+    }
+    for _ in range(count):
+        MirroredRun.objects.create(
+            team=test.team,
+            test=test,
+            original_run_id=new_id(),
+            **{**usual, **values},
+        )
 
 
 def command(*arguments: Any) -> tuple[str, str]:

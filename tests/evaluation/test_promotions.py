@@ -20,6 +20,7 @@ from apps.evaluation.promotions.promotion import (
     why_not_promotable,
 )
 from apps.evaluation.shadow.report import shadow_report
+from apps.evaluation.shadow.selectors import FEWEST_PAIRS
 from apps.pools.models import Pool
 from apps.pools.selectors import access_pool, access_worker, pool_values, worker_values
 from apps.pools.services import conductor_delete, pool_create
@@ -29,7 +30,7 @@ from tests.conftest import Site
 from tests.console.test_evaluations import signed_in
 from tests.evaluation import test_ab
 from tests.evaluation.pool_changes import change_pool, change_worker, pool_now
-from tests.evaluation.samples import entries_of
+from tests.evaluation.samples import entries_of, pairs_add
 from tests.evaluation.test_shadow import alice, ask, ended, start
 from tests.factories import (
     ACTOR,
@@ -300,6 +301,7 @@ def test_a_key_that_a_budget_binds_restores_no_cheaper_model(site: Site):
     price = {"input_usd": "100", "output_usd": "200"}
     change_worker(team, "sim-delta", model="sim-birch", price=price)
     test = start(site, candidate={**MINI, "pool_version": 1})
+    pairs_add(test, FEWEST_PAIRS)
     limit(team)
     key = keyed(team, Scope.POOLS_WRITE, created_by=site.cast.bob)
     answer = key.put(f"shadow-tests/{test.id}/promotion/", {})

@@ -26,13 +26,15 @@ from apps.accounts.models import OFFERED_SCOPES, Team, User
 from apps.accounts.services import invitation_create
 from apps.alerts.models import Alert
 from apps.audit.models import Entry, FullCheck, JobState, LedgerExport
+from apps.evaluation.models import ShadowTest
+from apps.evaluation.shadow.selectors import FEWEST_PAIRS
 from apps.governance.approvals.pending import pending_plan
 from apps.pools.selectors import access_pool
 from apps.runs.models import PlanApproval
 from apps.simulator.app import create_app
 from apps.webhooks.models import Webhook, WebhookDelivery
 from tests.conftest import Cast, Site, add_worker
-from tests.evaluation.samples import documents
+from tests.evaluation.samples import documents, pairs_add
 from tests.factories import ACTOR, MembershipFactory, UserFactory, issue_key
 from tests.patience import awaited, eventually
 from tests.serving import serving
@@ -440,6 +442,8 @@ def shadow_test(walk: Walk, pool: str) -> None:
     }
     started = walk.rest("POST", "shadow-tests/", {"settings": settings})
     place = f"shadow-tests/{started['id']}/"
+    test = ShadowTest.objects.across_teams().get(id=started["id"])
+    pairs_add(test, FEWEST_PAIRS)
     walk.rest("PUT", f"{place}promotion/")
     walk.rest("DELETE", f"{place}promotion/")
     walk.rest("POST", f"{place}stop/")

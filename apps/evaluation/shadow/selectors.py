@@ -6,7 +6,10 @@ from uuid import UUID
 
 from apps.core.errors import NotFound
 from apps.core.scoping import TeamQuerySet
-from apps.evaluation.shadow.models import MirroredRun, ShadowTest
+from apps.evaluation.shadow.models import MirroredRun, MirrorState, ShadowTest
+
+FEWEST_PAIRS = 30
+"""Pairs with both answers that a promotion takes: fewer show next to nothing."""
 
 
 def shadow_list(team_id: UUID) -> TeamQuerySet[ShadowTest]:
@@ -26,3 +29,11 @@ def mirrored_of(test: ShadowTest) -> TeamQuerySet[MirroredRun]:
     """Return the runs that a test has mirrored or is to mirror, newest first."""
     rows = MirroredRun.objects.for_team(test.team_id)
     return rows.filter(test=test).order_by("-id")
+
+
+def pairs_missing(test: ShadowTest) -> int:
+    """Return how many pairs with both answers a promotion still takes; 0: none."""
+    pairs = mirrored_of(test).filter(
+        state=MirrorState.DONE, original_error="", error=""
+    )
+    return max(0, FEWEST_PAIRS - pairs.count())

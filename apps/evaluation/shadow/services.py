@@ -19,9 +19,18 @@ from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import Conflict, InvalidInput
 from apps.core.ids import first_id
 from apps.core.input_parts import values_read
+from apps.evaluation.promotions.promotion import (
+    candidate_promote,
+    why_not_promotable,
+)
 from apps.evaluation.runnable import require_candidate
 from apps.evaluation.shadow.models import MirrorState, ShadowOutcome, ShadowTest
-from apps.evaluation.shadow.selectors import mirrored_of, shadow_list
+from apps.evaluation.shadow.selectors import (
+    FEWEST_PAIRS,
+    mirrored_of,
+    pairs_missing,
+    shadow_list,
+)
 from apps.evaluation.shadow.settings import ShadowSettings
 from apps.pools.selectors import pool_snapshot
 
@@ -79,6 +88,20 @@ def shadow_stop(*, test: ShadowTest, actor: Actor) -> bool:
             return False
         _record(test, "shadow_test.stopped", actor, {})
     return True
+
+
+def shadow_promote(*, test: ShadowTest, principal: Principal) -> None:
+    """Let the tier become the candidate, once the test has enough pairs.
+
+    Raises: as `candidate_promote`; Conflict if pairs are missing.
+    """
+    missing = pairs_missing(test)
+    if missing and not why_not_promotable(test):
+        raise Conflict(
+            f"a promotion takes {FEWEST_PAIRS} pairs with both answers, and {missing} "
+            "of them are missing"
+        )
+    candidate_promote(test=test, principal=principal)
 
 
 def shadow_record_end(test: ShadowTest) -> None:

@@ -45,12 +45,16 @@ def candidate_change(
     test: CandidateTest,
     change: Callable[..., None],
     *,
+    obstacle: str = "",
     back: str,
     title: str,
     done: str,
     label: str,
 ) -> HttpResponseBase:
-    """Promote a candidate or take that back, after asking."""
+    """Promote a candidate or take that back, after asking.
+
+    `obstacle`: a sentence that says why it is not possible yet, besides other reasons.
+    """
     require(request, Permission.MANAGE_POOLS)
     principal: Principal = request.principal
     if request.method == "POST":
@@ -59,7 +63,7 @@ def candidate_change(
         )
     context = {
         "title": title,
-        "why_not": _why_not(test),
+        "why_not": _why_not(test) or obstacle,
         "points": [*promotion_of(test), _("Runs in progress are not changed.")],
         "label": label,
         "back": back,

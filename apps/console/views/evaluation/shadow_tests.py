@@ -9,6 +9,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import (
     require_GET,
     require_http_methods,
@@ -31,15 +32,23 @@ from apps.console.views.evaluation.candidates import (
     conductor_names,
     usable_pools,
 )
+from apps.evaluation.models import ShadowTest
 from apps.evaluation.promotions.promotion import (
     candidate_demote,
-    candidate_promote,
     why_not_demotable,
     why_not_promotable,
 )
 from apps.evaluation.shadow.report import shadow_report
-from apps.evaluation.shadow.selectors import access_shadow
-from apps.evaluation.shadow.services import shadow_start, shadow_stop
+from apps.evaluation.shadow.selectors import (
+    FEWEST_PAIRS,
+    access_shadow,
+    pairs_missing,
+)
+from apps.evaluation.shadow.services import (
+    shadow_promote,
+    shadow_start,
+    shadow_stop,
+)
 from apps.web.team_access import TeamRequest, team_view
 
 PAIRS_SHOWN = 100
@@ -101,6 +110,7 @@ def shadow_page(request: TeamRequest, test_id: UUID) -> HttpResponseBase:
         "pairs": pair_rows(test, PAIRS_SHOWN),
         "most": PAIRS_SHOWN,
         "why_not": why_not_promotable(test) or why_not_demotable(test),
+        "too_few": "" if test.replaced else too_few_pairs(test),
     }
     return console_page(request, "console/shadow_test.html", context, tab=TAB)
 
@@ -124,12 +134,26 @@ def shadow_promote_page(request: TeamRequest, test_id: UUID) -> HttpResponseBase
     return candidate_change(
         request,
         test,
-        candidate_promote,
+        shadow_promote,
+        obstacle=too_few_pairs(test),
         back=reverse(PAGE, args=[test.id]),
         title=_("Let “{candidate}” answer for “{original}”?").format(**row.names),
         done=_("{original} is {candidate} from the next run on.").format(**row.names),
         label=_("Promote"),
     )
+
+
+def too_few_pairs(test: ShadowTest) -> str:
+    """Say how many pairs a promotion still takes; empty: there are enough."""
+    missing = pairs_missing(test)
+    if not missing:
+        return ""
+    return ngettext(
+        "A promotion takes %(needed)d pairs with both answers: %(missing)d is missing.",
+        "A promotion takes %(needed)d pairs with both answers: %(missing)d are "
+        "missing.",
+        missing,
+    ) % {"needed": FEWEST_PAIRS, "missing": missing}
 
 
 @require_http_methods(["GET", "POST"])

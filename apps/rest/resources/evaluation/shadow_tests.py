@@ -13,11 +13,11 @@ from rest_framework.response import Response
 from apps.accounts.rights import MANAGE_EVALUATIONS, READ_EVALUATIONS
 from apps.audit.models import JobState
 from apps.evaluation.models import ShadowTest
-from apps.evaluation.promotions.promotion import candidate_demote, candidate_promote
+from apps.evaluation.promotions.promotion import candidate_demote
 from apps.evaluation.shadow.models import ShadowOutcome
 from apps.evaluation.shadow.report import pairs_with_opinions, shadow_report
 from apps.evaluation.shadow.selectors import access_shadow, mirrored_of, shadow_list
-from apps.evaluation.shadow.services import shadow_start, shadow_stop
+from apps.evaluation.shadow.services import shadow_promote, shadow_start, shadow_stop
 from apps.rest.fields import Input, Output, Time
 from apps.rest.pagination import page_by_place
 from apps.rest.schema import operation
@@ -296,10 +296,10 @@ class ShadowTestPromotion(RestView):
     def put(self, request: Request, test_id: uuid.UUID) -> Response:
         """Let the tier become the candidate, from the next run on.
 
-        409: no tier can be this candidate, and the message says why; or it is so
-        already.
+        409: no tier can be this candidate, or the test has fewer than 30 pairs with
+        both answers, and the message says why; or it is so already.
         """
-        candidate_promote(test=_test(self, test_id), principal=self.principal)
+        shadow_promote(test=_test(self, test_id), principal=self.principal)
         return Response(ShadowTestOutput(_test(self, test_id)).data)
 
     @operation(
