@@ -29,6 +29,8 @@ DOCUMENT_TYPES = {
     ".wordprocessingml.document",
     AttachmentKind.EXCEL: "application/vnd.openxmlformats-officedocument"
     ".spreadsheetml.sheet",
+    AttachmentKind.POWERPOINT: "application/vnd.openxmlformats-officedocument"
+    ".presentationml.presentation",
 }
 BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -65,7 +67,7 @@ def content_read(content: bytes) -> FileContent:
     if content.startswith(OLD_OFFICE_START):
         raise DocumentUnreadable(
             "the file has a password, or is of an old version of Office; save it as "
-            ".docx or .xlsx without one"
+            ".docx, .xlsx or .pptx without one"
         )
     return _text(content)
 
@@ -118,6 +120,6 @@ def _text(content: bytes) -> FileContent:
 
 
 _NO_TYPE = (
-    "the file is of no type that can be read: text, code, CSV, PDF, Word, Excel, or a "
-    "PNG, JPEG, WebP or GIF image"
+    "the file is of no type that can be read: text, code, CSV, PDF, Word (.docx), "
+    "Excel (.xlsx), PowerPoint (.pptx), or a PNG, JPEG, WebP or GIF image"
 )

@@ -22,6 +22,7 @@ class AttachmentKind(models.TextChoices):
     PDF = "pdf", "PDF"
     WORD = "docx", "Word"
     EXCEL = "xlsx", "Excel"
+    POWERPOINT = "pptx", "PowerPoint"
     IMAGE = "image", "Image"
 
 

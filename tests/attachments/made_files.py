@@ -10,6 +10,8 @@ from io import BytesIO
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+SLIDES = "http://schemas.openxmlformats.org/presentationml/2006/main"
+DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 TYPES = (
@@ -18,6 +20,7 @@ TYPES = (
 )
 DOCX_TYPE = "openxmlformats-officedocument.wordprocessingml.document.main"
 XLSX_TYPE = "openxmlformats-officedocument.spreadsheetml.sheet.main"
+PPTX_TYPE = "openxmlformats-officedocument.presentationml.presentation.main"
 MACRO_TYPE = "ms-word.document.macroEnabled.main"
 
 
@@ -70,6 +73,50 @@ def xlsx(rows: str, **more: str | bytes) -> bytes:
         "xl/worksheets/sheet1.xml": sheet,
     }
     return archive({**parts, **more})
+
+
+def slide(*paragraphs: str, more: str = "") -> str:
+    """Return the XML of a slide, or of its notes, with a text box."""
+    text = "".join(f"<a:p><a:r><a:t>{each}</a:t></a:r></a:p>" for each in paragraphs)
+    return (
+        f'<p:sld xmlns:p="{SLIDES}" xmlns:a="{DRAWING}"><p:cSld><p:spTree>'
+        f"<p:sp><p:txBody>{text}</p:txBody></p:sp>{more}</p:spTree></p:cSld></p:sld>"
+    )
+
+
+def pptx(
+    slides: list[str],
+    notes: str = "",
+    more: Mapping[str, str | bytes] | None = None,
+) -> bytes:
+    """Return a presentation of these slides, in reverse order; notes of the last."""
+    shown = "".join(
+        f'<p:sldId id="{256 + n}" r:id="rId{n}"/>' for n in range(len(slides), 0, -1)
+    )
+    parts: dict[str, str | bytes] = {
+        "[Content_Types].xml": TYPES.format(PPTX_TYPE),
+        "ppt/presentation.xml": f'<p:presentation xmlns:p="{SLIDES}" '
+        f'xmlns:r="{RELATIONS}"><p:sldIdLst>{shown}</p:sldIdLst></p:presentation>',
+        "ppt/_rels/presentation.xml.rels": relations(
+            *(("slide", f"slides/slide{n}.xml") for n in range(1, len(slides) + 1))
+        ),
+    }
+    for number, text in enumerate(slides, start=1):
+        parts[f"ppt/slides/slide{number}.xml"] = text
+    if notes:
+        place = f"ppt/slides/_rels/slide{len(slides)}.xml.rels"
+        parts[place] = relations(("notesSlide", "../notesSlides/notesSlide1.xml"))
+        parts["ppt/notesSlides/notesSlide1.xml"] = notes
+    return archive({**parts, **(more or {})})
+
+
+def relations(*targets: tuple[str, str]) -> str:
+    """Return the relations of a part: kind and target of each, numbered from rId1."""
+    listed = "".join(
+        f'<Relationship Id="rId{n}" Type="{RELATIONS}/{kind}" Target="{target}"/>'
+        for n, (kind, target) in enumerate(targets, start=1)
+    )
+    return f'<Relationships xmlns="{PACKAGE}/relationships">{listed}</Relationships>'
 
 
 def pdf(texts: list[str]) -> bytes:

@@ -14,7 +14,15 @@ from apps.attachments.models import Attachment
 from apps.governance.services import attachments_expire, hold_place
 from apps.pools.models import Worker
 from apps.runs.selectors import run_record
-from tests.attachments.made_files import pdf, png
+from tests.attachments.made_files import (
+    DOCX_TYPE,
+    TYPES,
+    archive,
+    pdf,
+    png,
+    pptx,
+    slide,
+)
 from tests.conftest import Site
 from tests.conversations.test_conversations import ECHO, ended
 from tests.factories import ACTOR
@@ -164,6 +172,25 @@ def test_a_refused_file_says_its_name_and_why(browser):
     assert answer.status_code == 400
     assert error["message"] == "x.svg: SVG images are not accepted; send it as PNG"
     assert error["param"] == "file"
+
+
+def test_a_file_that_its_name_misnames_is_refused_in_plain_words(browser):
+    made = archive({"[Content_Types].xml": TYPES.format(DOCX_TYPE)})
+    file = SimpleUploadedFile("memo.xlsx", made)
+    answer = browser.post(UPLOAD, {"file": file}, headers=JSON)
+    assert answer.status_code == 400
+    said = answer.json()["error"]["message"]
+    assert said.startswith("memo.xlsx: the file is no Word (.docx), Excel (.xlsx) or")
+    assert "PowerPoint (.pptx) document that can be read" in said
+
+
+def test_a_presentation_is_a_part_of_the_prompt(site, browser):
+    made = pptx([slide("Profit was 12.")], notes=slide("Before tax."))
+    file = upload(browser, "board.pptx", made)
+    assert (file["kind"], file["extent"]) == ("pptx", "1 slide")
+    record = asked(site, browser, "What was the profit?", file)
+    assert "File: board.pptx (1 slide)\n```\n[Slide 1]\nProfit was 12." in record.prompt
+    assert "[Notes]\nBefore tax." in record.prompt
 
 
 def test_sizes_and_numbers_have_limits(site, browser, settings):

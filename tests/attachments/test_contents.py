@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from io import BytesIO
+from zipfile import ZipFile
 
 import pytest
 from pypdf import PdfReader, PdfWriter
@@ -20,10 +21,19 @@ from tests.attachments.made_files import (
     paragraph,
     pdf,
     png,
+    pptx,
+    relations,
+    slide,
     xlsx,
 )
 
 """A document is read or refused within that."""
+
+
+def without(content: bytes, part: str) -> bytes:
+    """Return an archive without one of its parts."""
+    with ZipFile(BytesIO(content)) as made:
+        return archive({n: made.read(n) for n in made.namelist() if n != part})
 
 
 def encrypted(content: bytes) -> bytes:
@@ -88,6 +98,66 @@ def test_workbooks_are_read_with_strings_dates_and_gaps():
     ]
 
 
+def test_presentations_are_read_slide_by_slide_with_tables_and_notes():
+    cells = "".join(
+        f"<a:tc><a:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></a:txBody></a:tc>"
+        for text in ("a", "b")
+    )
+    table = f"<p:graphicFrame><a:tbl><a:tr>{cells}</a:tr></a:tbl></p:graphicFrame>"
+    number = (
+        '<p:sp><p:nvSpPr><p:nvPr><p:ph type="sldNum"/></p:nvPr></p:nvSpPr><p:txBody>'
+        '<a:p><a:fld type="slidenum"><a:t>1</a:t></a:fld></a:p></p:txBody></p:sp>'
+    )
+    found = content_read(
+        pptx(
+            [
+                slide("Shown last"),
+                slide("Title", "Point &amp; line", more=number + table),
+            ],
+            notes=slide("To be said", more=number),
+        )
+    )
+    assert found.kind == "pptx"
+    assert found.media_type.endswith("presentationml.presentation")
+    assert found.extent == "2 slides"
+    assert [line.split() for line in found.text.splitlines()] == [
+        ["[Slide", "1]"],
+        ["Title"],
+        ["Point", "&", "line"],
+        ["a", "b"],
+        ["[Notes]"],
+        ["To", "be", "said"],
+        [],
+        ["[Slide", "2]"],
+        ["Shown", "last"],
+        [],
+    ]
+
+
+def test_what_is_said_again_for_old_programs_is_read_once():
+    again = (
+        "<mc:AlternateContent xmlns:mc='urn:x'><mc:Choice>{0}</mc:Choice>"
+        "<mc:Fallback>{0}</mc:Fallback></mc:AlternateContent>"
+    )
+    box = "<p:sp><p:txBody><a:p><a:r><a:t>In a box</a:t></a:r></a:p></p:txBody></p:sp>"
+    shown = content_read(pptx([slide("First", more=again.format(box))]))
+    assert shown.text.split("\n") == ["[Slide 1]", "First", "In a box", "", ""]
+    written = content_read(docx(again.format(paragraph("In a box"))))
+    assert written.text == "In a box\n"
+
+
+@pytest.mark.parametrize("part", ["word/document2.xml", "/word/document2.xml"])
+def test_main_part_is_found_where_the_file_says_it_is(part):
+    made = docx(
+        "",
+        more={
+            "word/document2.xml": "<d><p><t>Moved</t></p></d>",
+            "_rels/.rels": relations(("officeDocument", part)),
+        },
+    )
+    assert content_read(without(made, "word/document.xml")).text == "Moved\n"
+
+
 @pytest.mark.parametrize(
     ("image", "kind", "extent"),
     [
@@ -103,6 +173,10 @@ def test_images_are_known_by_their_content(image, kind, extent):
 
 
 BILLION_LAUGHS = '<!DOCTYPE d [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]><d>&b;</d>'
+NO_DOCUMENT = (
+    r"no Word \(\.docx\), Excel \(\.xlsx\) or PowerPoint \(\.pptx\) document that can "
+    "be read; it may be damaged, or be of another type than its name says"
+)
 REFUSED = {
     "nothing": (lambda: b"", "the file is empty"),
     "blank text": (lambda: b" \n ", "the file is empty"),
@@ -127,8 +201,33 @@ REFUSED = {
         lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 512,
         "has a password, or is of an old version of Office",
     ),
-    "archive": (lambda: archive({"a.txt": "b"}), "no Word or Excel document"),
-    "broken archive": (lambda: b"PK\x03\x04" + b"x" * 100, "damaged archive"),
+    "archive": (lambda: archive({"a.txt": "b"}), NO_DOCUMENT),
+    "broken archive": (lambda: b"PK\x03\x04" + b"x" * 100, NO_DOCUMENT),
+    "Word document without its text": (
+        lambda: without(docx(paragraph("x")), "word/document.xml"),
+        NO_DOCUMENT,
+    ),
+    "workbook without a sheet's values": (
+        lambda: without(xlsx("<row/>"), "xl/worksheets/sheet1.xml"),
+        NO_DOCUMENT,
+    ),
+    "presentation without a slide's text": (
+        lambda: without(pptx([slide("x")]), "ppt/slides/slide1.xml"),
+        NO_DOCUMENT,
+    ),
+    "presentation of images": (lambda: pptx([slide()]), "the presentation has no text"),
+    "presentation with entities": (
+        lambda: pptx([BILLION_LAUGHS]),
+        "declares entities of its own",
+    ),
+    "presentation with deep XML": (
+        lambda: pptx(["<p:sp>" * 100_000]),
+        "nested too deeply|damaged",
+    ),
+    "presentation with macros": (
+        lambda: pptx([slide("x")], more={"ppt/vbaProject.bin": b"x"}),
+        "the file has macros",
+    ),
     "document with macros by type": (
         lambda: docx(paragraph("x"), MACRO_TYPE),
         "the file has macros",
@@ -187,9 +286,13 @@ def test_an_archive_that_lies_about_its_size_is_refused():
             lambda: xlsx('<row><c r="A1"><v>1</v></c></row>' * 300_000),
             r"the first [\d,]+ rows are included",
         ),
+        (
+            lambda: pptx([slide("word " * 10_000)] * 50),
+            r"the first [\d,]+ of 50 slides are included",
+        ),
         (lambda: b"line\n" * 1_000_000, r"the first [\d,]+ lines of 1,000,000"),
     ],
-    ids=["pages", "paragraphs", "rows", "lines"],
+    ids=["pages", "paragraphs", "rows", "slides", "lines"],
 )
 def test_what_is_too_long_is_cut_and_says_so(make, reason):
     found = content_read(make())

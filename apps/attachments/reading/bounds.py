@@ -37,7 +37,7 @@ class Document(NamedTuple):
     cut: str = ""
     """What is missing of it, in words. Empty: nothing."""
     kind: str = "pdf"
-    """Or `docx` or `xlsx`."""
+    """Or `docx`, `xlsx` or `pptx`."""
 
 
 class Writing:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import posixpath
 import zipfile
 from collections.abc import Callable, Mapping
 from io import BytesIO
+from typing import NamedTuple
 from xml.parsers import expat
 
 from apps.attachments.reading.bounds import (
@@ -16,12 +18,32 @@ from apps.attachments.reading.bounds import (
 
 CONTENT_TYPES = "[Content_Types].xml"
 PIECE_BYTES = 65_536
+TYPES_BYTES = 1_000_000
+"""Of the list of its parts, as much as is looked at."""
+MAIN = "/officeDocument"
+"""How the type of the relation to the main part ends."""
+NO_OFFICE = (
+    "the file is no Word (.docx), Excel (.xlsx) or PowerPoint (.pptx) document that "
+    "can be read; it may be damaged, or be of another type than its name says"
+)
 Begin = Callable[[str, Mapping[str, str]], None]
 End = Callable[[str], None]
 
 
 class Enough(Exception):
     """Nothing more of an XML file is wanted."""
+
+
+class Relation(NamedTuple):
+    """A part that another part of an office file refers to."""
+
+    kind: str
+    part: str
+
+
+def relation_of(attributes: Mapping[str, str]) -> str:
+    """Return the id of the relation that an element names; empty: none."""
+    return next((v for name, v in attributes.items() if name.endswith("}id")), "")
 
 
 class Archive:
@@ -31,7 +53,7 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(BytesIO(content))
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as exc:
-            raise DocumentUnreadable("the file is a damaged archive") from exc
+            raise DocumentUnreadable(NO_OFFICE) from exc
         entries = self._zip.infolist()
         if len(entries) > MAX_ENTRIES:
             raise DocumentUnreadable(f"the file holds more than {MAX_ENTRIES:,} files")
@@ -47,10 +69,32 @@ class Archive:
     def main_type(self) -> str:
         """Return the types of its parts, which say what kind of document it is."""
         if CONTENT_TYPES not in self.names:
-            raise DocumentUnreadable(
-                "the file is an archive, and no Word or Excel document"
-            )
-        return self._whole(CONTENT_TYPES).decode("utf-8", "replace").lower()
+            raise DocumentUnreadable(NO_OFFICE)
+        return self._beginning(CONTENT_TYPES).decode("utf-8", "replace").lower()
+
+    def main_part(self, usual: str) -> str:
+        """Return the name of the part that holds the document, mostly the usual one."""
+        if usual in self.names:
+            return usual
+        found = (r.part for r in self.relations("").values() if r.kind.endswith(MAIN))
+        return next(found, usual)
+
+    def relations(self, part: str) -> dict[str, Relation]:
+        """Return what a part refers to, by the ids that it uses; empty: the file."""
+        folder, name = posixpath.split(part)
+        listed = posixpath.join(folder, "_rels", f"{name}.rels")
+        found: dict[str, Relation] = {}
+
+        def begin(tag: str, attributes: Mapping[str, str]) -> None:
+            if tag == "Relationship" and attributes.get("TargetMode") != "External":
+                target = posixpath.join("/", folder, attributes.get("Target", ""))
+                found[attributes.get("Id", "")] = Relation(
+                    attributes.get("Type", ""), posixpath.normpath(target).lstrip("/")
+                )
+
+        if listed in self.names:
+            self.parse(listed, begin)
+        return found
 
     def parse(
         self,
@@ -64,7 +108,7 @@ class Archive:
         `begin` may raise Enough.
         """
         if name not in self.names:
-            raise DocumentUnreadable(f"the document has no part {name}")
+            raise DocumentUnreadable(NO_OFFICE)
         parser, depth = expat.ParserCreate(namespace_separator="}"), 0
         parser.buffer_text = True
 
@@ -96,10 +140,10 @@ class Archive:
         except (expat.ExpatError, zipfile.BadZipFile, RuntimeError, OSError) as exc:
             raise DocumentUnreadable("the document is damaged") from exc
 
-    def _whole(self, name: str) -> bytes:
+    def _beginning(self, name: str) -> bytes:
         try:
             with self._zip.open(name) as file:
-                return self._counted(file.read(PIECE_BYTES))
+                return self._counted(file.read(TYPES_BYTES))
         except (zipfile.BadZipFile, RuntimeError, OSError) as exc:
             raise DocumentUnreadable("the document is damaged") from exc
 

@@ -23,13 +23,18 @@ from apps.attachments.reading.bounds import (
     DocumentUnreadable,
 )
 from apps.attachments.reading.docx import read_docx
-from apps.attachments.reading.office import Archive
+from apps.attachments.reading.office import NO_OFFICE, Archive
 from apps.attachments.reading.pdf import read_pdf
+from apps.attachments.reading.pptx import read_pptx
 from apps.attachments.reading.xlsx import read_xlsx
 from apps.sandbox import system_calls as calls
 from apps.sandbox.syscall_filter import filter_program
 
 NICENESS = 5
+PRESENTATIONS = (
+    "presentationml.presentation.main",
+    "presentationml.slideshow.main",
+)
 
 
 def main() -> None:
@@ -72,7 +77,9 @@ def read(kind: str, content: bytes) -> Document:
         return read_docx(archive)._replace(kind="docx")
     if "spreadsheetml.sheet.main" in types:
         return read_xlsx(archive)._replace(kind="xlsx")
-    raise DocumentUnreadable("the file is an archive, and no Word or Excel document")
+    if any(kind in types for kind in PRESENTATIONS):
+        return read_pptx(archive)._replace(kind="pptx")
+    raise DocumentUnreadable(NO_OFFICE)
 
 
 if __name__ == "__main__":

@@ -16,11 +16,9 @@ from apps.attachments.reading.bounds import (
     Writing,
     counted,
 )
-from apps.attachments.reading.office import Archive, Enough
+from apps.attachments.reading.office import Archive, Enough, relation_of
 
 WORKBOOK, STRINGS, STYLES = "xl/workbook.xml", "xl/sharedStrings.xml", "xl/styles.xml"
-RELATIONS = "xl/_rels/workbook.xml.rels"
-RELATION = "http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 MAX_SHEETS = 100
 MAX_ROWS = 100_000
 """Of all sheets together."""
@@ -125,27 +123,18 @@ class _Sheet:
 
 
 def _sheets(archive: Archive) -> list[tuple[str, str]]:
-    targets: dict[str, str] = {}
+    workbook = archive.main_part(WORKBOOK)
+    relations = archive.relations(workbook)
     named: list[tuple[str, str]] = []
 
-    def relation(tag: str, attributes: Mapping[str, str]) -> None:
-        if tag == "Relationship":
-            targets[attributes.get("Id", "")] = attributes.get("Target", "")
-
     def sheet(tag: str, attributes: Mapping[str, str]) -> None:
-        if tag == "sheet":
-            named.append((attributes.get("name", ""), attributes.get(RELATION, "")))
+        if tag == "sheet" and (relation := relations.get(relation_of(attributes))):
+            named.append((attributes.get("name", ""), relation.part))
 
-    archive.parse(RELATIONS, relation)
-    archive.parse(WORKBOOK, sheet)
+    archive.parse(workbook, sheet)
     if len(named) > MAX_SHEETS:
         raise DocumentUnreadable(f"the workbook has more than {MAX_SHEETS} sheets")
-    parts = [(name, _part(targets.get(place, ""))) for name, place in named]
-    return [(name, part) for name, part in parts if "worksheets/" in part]
-
-
-def _part(target: str) -> str:
-    return target[1:] if target.startswith("/") else f"xl/{target}"
+    return [(name, part) for name, part in named if "worksheets/" in part]
 
 
 def _strings(archive: Archive) -> list[str]:

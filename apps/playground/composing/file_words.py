@@ -47,6 +47,7 @@ def _counted(words: str) -> str:
         "page": ngettext("{shown} page", "{shown} pages", number),
         "paragraph": ngettext("{shown} paragraph", "{shown} paragraphs", number),
         "sheet": ngettext("{shown} sheet", "{shown} sheets", number),
+        "slide": ngettext("{shown} slide", "{shown} slides", number),
         "row": ngettext("{shown} row", "{shown} rows", number),
     }
     counted = nouns.get(found["noun"], words).format(shown=found["shown"])

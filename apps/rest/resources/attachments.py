@@ -48,7 +48,7 @@ class AttachmentInput(Input):
     name = TextField(max_length=NAME_LENGTH, help_text="Shown to models and people.")
     content = TextField(
         help_text="The file, as base64. Its type is found in it: text, code, CSV, PDF, "
-        "Word, Excel, or a PNG, JPEG, WebP or GIF image."
+        "Word, Excel, PowerPoint, or a PNG, JPEG, WebP or GIF image."
     )
 
 
