@@ -32,6 +32,8 @@ from apps.llm.types import Endpoint
 
 EXCERPT_CHARACTERS = 200
 """Enough to understand a provider's message, too little to leak a prompt."""
+REASON_CHARACTERS = 2_000
+"""Of the reason for a refusal, which goes back to whoever asked."""
 MAX_WORD_CHARACTERS = 200
 """Of a code, a type or the name of a quota."""
 MAX_DETAILS = 50
@@ -164,12 +166,14 @@ def refusal(
     if 300 <= status < 400:
         return _redirect(endpoint, status, headers)
     complaint = _read_complaint(body)
-    said = f": {excerpt(complaint.message, endpoint)}" if complaint.message else ""
+    said = reason_given(complaint.message, endpoint)
+    words = f": {said[:EXCERPT_CHARACTERS]}" if said else ""
     wait_s = retry_after(headers, now_s=now_s)
     return _class_of(status, complaint)(
-        f"{endpoint.name!r} answered {status}{said}",
+        f"{endpoint.name!r} answered {status}{words}",
         status=status,
         retry_after_s=complaint.retry_after_s if wait_s is None else wait_s,
+        said=said,
     )
 
 
@@ -187,10 +191,12 @@ def _redirect(
 def error_event(endpoint: Endpoint, error: Any) -> LlmError:
     """Return the error for an `error` object that came inside a 200 answer."""
     complaint = _complaint(error)
-    said = excerpt(complaint.message, endpoint) or "no reason given"
+    said = reason_given(complaint.message, endpoint)
+    words = said[:EXCERPT_CHARACTERS] or "no reason given"
     return _class_in_stream(complaint)(
-        f"{endpoint.name!r} failed during its answer: {said}",
+        f"{endpoint.name!r} failed during its answer: {words}",
         retry_after_s=complaint.retry_after_s,
+        said=said,
     )
 
 
@@ -310,6 +316,15 @@ def _objects(value: Any) -> list[dict[str, Any]]:
 
 def excerpt(text: str, endpoint: Endpoint) -> str:
     """Return the beginning of what a provider said, without secrets."""
+    return _without_secrets(text, endpoint)[:EXCERPT_CHARACTERS]
+
+
+def reason_given(text: str, endpoint: Endpoint) -> str:
+    """Return why a provider refused, in its words, without secrets."""
+    return _without_secrets(text, endpoint)[:REASON_CHARACTERS]
+
+
+def _without_secrets(text: str, endpoint: Endpoint) -> str:
     # Clean before redacting (a key must not hide behind a control character), redact
     # before cutting (half a key is still a secret).
     secrets = _longest_first(endpoint.secrets)
@@ -318,7 +333,7 @@ def excerpt(text: str, endpoint: Endpoint) -> str:
         clean = clean[: -len(secrets[0])]
     for secret in secrets:
         clean = clean.replace(_printable(secret), REDACTED)
-    return clean[:EXCERPT_CHARACTERS]
+    return clean
 
 
 def _printable(text: str) -> str:

@@ -44,6 +44,7 @@ class LlmError(Exception):
         *,
         status: int | None = None,
         retry_after_s: float | None = None,
+        said: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -51,6 +52,8 @@ class LlmError(Exception):
         """HTTP status, if the provider answered with an error."""
         self.retry_after_s = retry_after_s
         """Seconds the provider asks to wait, if it does."""
+        self.said = said
+        """The provider's own words, cleaned; empty: it has none."""
 
 
 class ConnectFailed(LlmError):

@@ -172,3 +172,6 @@ class Finish:
     """None: the provider gave none."""
     stop_sequence: str = ""
     """Which stop sequence ended the answer, if one did and the provider says so."""
+    refusal: str = ""
+    """Why there is no more of the answer, in the words of the model or its provider.
+    Empty: nothing was refused, or nobody says why."""

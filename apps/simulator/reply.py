@@ -9,6 +9,8 @@ from typing import Literal, NamedTuple
 
 from apps.simulator.request import ChatMessage, SimulatedRequest, SimulatedToolCall
 
+FILTERED_CATEGORY = "violence"
+"""What a filter says it found in an answer that it held back."""
 CHARACTERS_PER_TOKEN = 4
 TOKENS_PER_MESSAGE = 4
 """Chat framing around each message."""
@@ -57,6 +59,13 @@ class SimulatedReply:
     def text(self) -> str:
         """Return the whole answer."""
         return "".join(self.pieces)
+
+    @property
+    def explanation(self) -> str:
+        """Return why there is no more of the answer; empty: it is whole."""
+        if self.finish_reason == "filtered":
+            return f"A filter for {FILTERED_CATEGORY} held the rest back."
+        return "".join(self.refusal)
 
     @property
     def token_count(self) -> int:

@@ -472,6 +472,24 @@ def test_reason_in_a_message_holds_no_secret():
     assert "sk-1" not in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("details", "refusal"),
+    [
+        ({"explanation": "Not\nthis. sk-1"}, "Not this. [redacted]"),
+        ({"explanation": None, "category": "bio"}, "The provider refused it: bio"),
+        ({}, ""),
+        (None, ""),
+    ],
+)
+def test_C8_the_reason_for_a_refusal_comes_with_it(details: Any, refusal: str):
+    stopped = {"stop_reason": "refusal", "stop_details": details}
+    last = {"type": "message_delta", "delta": stopped}
+    refused = Finish("content_filter", "claude-a", None, refusal=refusal)
+    assert read_all(last, STOP)[-1] == refused
+    body = orjson.dumps({"content": [], "model": "claude-a", **stopped})
+    assert read_answer(ENDPOINT, body) == (Delta(), refused)
+
+
 def test_answers_that_begin_and_never_end_are_refused():
     """T1: what a reader keeps does not grow with the stream."""
     block = {"type": "tool_use", "id": "t", "name": ANSWER_TOOL, "input": {}}

@@ -339,9 +339,17 @@ def test_stop_for_no_good_reason_is_a_bad_response(reason: str):
 
 @pytest.mark.parametrize("reason", ["SAFETY", "RECITATION", "PROHIBITED_CONTENT"])
 def test_answer_that_was_withheld_says_so(reason: str):
-    assert read_all(chunk(reason=reason))[-1] == Finish(
-        "content_filter", "gemini-3-a", None
-    )
+    refusal = f"The provider withheld the answer: {reason}"
+    end = Finish("content_filter", "gemini-3-a", None, refusal=refusal)
+    assert read_all(chunk(reason=reason))[-1] == end
+
+
+def test_C8_the_words_of_the_provider_say_why_an_answer_was_withheld():
+    said = chunk(reason="SAFETY")
+    said["candidates"][0]["finishMessage"] = "Unsafe. k-1"
+    end = read_all(said)[-1]
+    assert isinstance(end, Finish)
+    assert end.refusal == "Unsafe. [redacted]"
 
 
 def test_stream_without_a_reason_is_incomplete():
@@ -356,12 +364,22 @@ def test_stream_that_ends_inside_a_chunk_is_incomplete():
         reader.end(b'{"candidates"')
 
 
-def test_D8_a_blocked_prompt_is_refused_for_its_content():
-    blocked = {"promptFeedback": {"blockReason": "SAFETY"}}
-    with pytest.raises(ContentFiltered):
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({}, "The provider blocks the prompt: SAFETY"),
+        ({"blockReasonMessage": "Unsafe."}, "Unsafe."),
+    ],
+)
+def test_D8_a_blocked_prompt_is_refused_for_its_content(
+    more: dict[str, str], words: str
+):
+    blocked = {"promptFeedback": {"blockReason": "SAFETY", **more}}
+    with pytest.raises(ContentFiltered) as caught:
         read_all(blocked)
     with pytest.raises(ContentFiltered):
         read_answer(ENDPOINT, orjson.dumps(blocked))
+    assert caught.value.said == words
 
 
 @pytest.mark.parametrize(

@@ -370,10 +370,51 @@ def test_calls_that_never_came_are_no_reason():
     )
 
 
-def test_refusal_is_the_text_and_the_reason():
+def test_C8_a_refusal_is_no_text_and_comes_with_the_end():
+    refused = Finish("content_filter", "model-a", None, refusal="I can't.")
     assert read_all(
         chunk({"refusal": "I can't"}), chunk({"refusal": "."}), chunk({}, "stop"), DONE
-    ) == [Delta("I can't"), Delta("."), Finish("content_filter", "model-a", None)]
+    ) == [Delta(), Delta(), refused]
+    message = {"content": None, "refusal": "I can't."}
+    choice = {"message": message, "finish_reason": "stop"}
+    body = orjson.dumps({"model": "model-a", "choices": [choice]})
+    assert read_answer(ENDPOINT, body) == (Delta(), refused)
+
+
+def test_C8_an_endless_refusal_is_cut(monkeypatch):
+    monkeypatch.setattr("apps.llm.protocols.openai.answer.MAX_REFUSAL_CHARACTERS", 5)
+    pieces = [chunk({"refusal": "abc"})] * 9
+    end = read_all(*pieces, chunk({}, "stop"), DONE)[-1]
+    assert isinstance(end, Finish)
+    assert end.refusal == "abcab"
+
+
+@pytest.mark.parametrize(
+    ("results", "refusal"),
+    [
+        (
+            {"hate": {"filtered": True}, "violence": {"filtered": False}},
+            "The provider's filter withheld the answer: hate",
+        ),
+        ({"hate": {"filtered": False}}, ""),
+        ({"hate": True, "sk-1": None}, ""),
+        ([], ""),
+        (None, ""),
+    ],
+)
+def test_C8_what_a_filter_found_is_the_reason(results: Any, refusal: str):
+    choice = {"delta": {}, "finish_reason": "content_filter"}
+    choice["content_filter_results"] = results
+    said = orjson.dumps({"model": "model-a", "choices": [choice]})
+    end = Finish("content_filter", "model-a", None, refusal=refusal)
+    assert read_all(said, DONE)[-1] == end
+
+
+def test_C8_a_filter_that_lets_through_is_no_reason():
+    choice = {"delta": {"content": "x"}, "finish_reason": "stop"}
+    choice["content_filter_results"] = {"hate": {"filtered": True}}
+    said = orjson.dumps({"model": "model-a", "choices": [choice]})
+    assert read_all(said, DONE)[-1] == Finish("stop", "model-a", None)
 
 
 @pytest.mark.parametrize(

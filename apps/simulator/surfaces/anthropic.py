@@ -161,7 +161,12 @@ class _Framing:
         return event(start, "message_start") + PING
 
     def frame(self, part: TokenPart) -> bytes:
-        """Return one token, after the events that close and open blocks."""
+        """Return one token, after the events that close and open blocks.
+
+        Words of a refusal are no content: they come with the reason.
+        """
+        if part.kind == "refusal":
+            return b""
         wanted = f"call {part.call_index}" if part.kind == "call" else part.kind
         before = b"" if wanted == self._open else self._switch(wanted, part)
         match part.kind:
@@ -178,7 +183,7 @@ class _Framing:
         reason, word = _reason(sent)
         about: dict[str, Any] = {
             "type": "message_delta",
-            "delta": {"stop_reason": reason, "stop_sequence": word},
+            "delta": {"stop_reason": reason, "stop_sequence": word, **_details(sent)},
         }
         if counted is not None:
             about["usage"] = {"output_tokens": counted.completion}
@@ -192,8 +197,8 @@ class _Framing:
             thinking = "".join(sent.reasoning)
             signed = {"thinking": thinking, "signature": SIGNATURE}
             blocks.append({"type": "thinking", **signed})
-        if text := sent.text + "".join(sent.refusal):
-            blocks.append({"type": "text", "text": text})
+        if sent.text:
+            blocks.append({"type": "text", "text": sent.text})
         for index, call in enumerate(sent.calls):
             block = self._call(index, call)
             blocks.append(block | {"input": _arguments(call)})
@@ -254,7 +259,16 @@ class _Framing:
             "content": blocks,
             "stop_reason": reason,
             "stop_sequence": word,
+            **(_details(sent) if sent else {}),
         }
+
+
+def _details(sent: SimulatedReply) -> dict[str, Any]:
+    """Return why the rest is missing; nothing if the answer is whole."""
+    if not sent.explanation:
+        return {}
+    about = {"category": "general_harms", "explanation": sent.explanation}
+    return {"stop_details": {"type": "refusal", **about}}
 
 
 def _reason(sent: SimulatedReply) -> tuple[str, str | None]:

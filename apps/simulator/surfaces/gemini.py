@@ -225,7 +225,8 @@ class _Framing:
     ) -> dict[str, Any]:
         body: dict[str, Any]
         if sent is not None and sent.refusal:
-            body = {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}
+            why = {"blockReasonMessage": sent.explanation}
+            body = {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT", **why}}
         else:
             content: dict[str, Any] = {"role": "model"}
             if parts:
@@ -233,6 +234,8 @@ class _Framing:
             candidate: dict[str, Any] = {"content": content, "index": 0}
             if sent is not None:
                 candidate["finishReason"] = REASONS[sent.finish_reason]
+                if sent.explanation:
+                    candidate["finishMessage"] = sent.explanation
             body = {"candidates": [candidate]}
         if counted is not None:
             body["usageMetadata"] = usage(counted)

@@ -13,7 +13,12 @@ import orjson
 
 from apps.simulator import embedding
 from apps.simulator.problems import RETRY_AFTER_S, Kind, Problem
-from apps.simulator.reply import SimulatedReply, SimulatedUsage, TokenPart
+from apps.simulator.reply import (
+    FILTERED_CATEGORY,
+    SimulatedReply,
+    SimulatedUsage,
+    TokenPart,
+)
 from apps.simulator.request import SimulatedRequest, SimulatedToolCall
 from apps.simulator.surfaces import openai_request
 from apps.simulator.surfaces.base import (
@@ -155,7 +160,7 @@ class _Framing:
     def closing(self, sent: SimulatedReply, counted: SimulatedUsage | None) -> bytes:
         """Return the chunk with the reason, the usage if asked for, and the marker."""
         reason = REASONS.get(sent.finish_reason, sent.finish_reason)
-        choice = {"index": 0, "delta": {}, "finish_reason": reason}
+        choice = {"index": 0, "delta": {}, "finish_reason": reason, **_filtered(sent)}
         end = event(self._chunk([choice]))
         if counted is not None and self._usage:
             end += event({**self._chunk([]), "usage": usage(counted)})
@@ -177,6 +182,7 @@ class _Framing:
             "message": message,
             "logprobs": None,
             "finish_reason": REASONS.get(sent.finish_reason, sent.finish_reason),
+            **_filtered(sent),
         }
         body = {**self._chunk([choice]), "object": "chat.completion"}
         body.pop("usage", None)
@@ -220,6 +226,15 @@ class _Framing:
             "choices": choices,
             **self._usage,
         }
+
+
+def _filtered(sent: SimulatedReply) -> dict[str, Any]:
+    """Return what a filter says of an answer, as on Azure; nothing if none did."""
+    if sent.finish_reason != "filtered":
+        return {}
+    found = {"filtered": True, "severity": "medium"}
+    passed = {"filtered": False, "severity": "safe"}
+    return {"content_filter_results": {FILTERED_CATEGORY: found, "hate": passed}}
 
 
 def usage(counted: SimulatedUsage) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from apps.llm.bounds import Unreadable, load_json
-from apps.llm.error_classification import excerpt
+from apps.llm.error_classification import excerpt, reason_given
 from apps.llm.errors import BadResponse, Incomplete, UnusableResponse
 from apps.llm.protocols.json_values import (
     count_in,
@@ -65,7 +65,8 @@ def read_answer(endpoint: Endpoint, body: bytes) -> tuple[Delta, Finish]:
     reason = _finish_reason(endpoint, text_in(answer.get("stop_reason")), tools)
     model = text_in(answer.get("model")) or endpoint.model
     usage = _usage(object_in(answer, "usage"))
-    return delta, Finish(reason, model, usage, text_in(answer.get("stop_sequence")))
+    sequence, refusal = text_in(answer.get("stop_sequence")), _refusal(endpoint, answer)
+    return delta, Finish(reason, model, usage, sequence, refusal)
 
 
 class AnthropicReader:
@@ -78,6 +79,7 @@ class AnthropicReader:
         "_handlers",
         "_model",
         "_reason",
+        "_refusal",
         "_stop_sequence",
         "_tools",
         "_usage",
@@ -87,6 +89,7 @@ class AnthropicReader:
         self._endpoint = endpoint
         self._model = ""
         self._reason = ""
+        self._refusal = ""
         self._stop_sequence = ""
         self._usage: dict[str, int] = {}
         self._tools = ToolCalls(endpoint)
@@ -172,13 +175,15 @@ class AnthropicReader:
         delta = object_in(event, "delta")
         self._reason = text_in(delta.get("stop_reason"))
         self._stop_sequence = text_in(delta.get("stop_sequence"))
+        self._refusal = _refusal(self._endpoint, delta)
         calls = self._tools.close()
         return Delta(tool_calls=calls) if calls else None
 
     def _stop(self, event: dict[str, Any]) -> Finish:
         reason = _finish_reason(self._endpoint, self._reason, self._tools)
         model = self._model or self._endpoint.model
-        return Finish(reason, model, _usage(self._usage), self._stop_sequence)
+        usage = _usage(self._usage)
+        return Finish(reason, model, usage, self._stop_sequence, self._refusal)
 
     def _count(self, usage: dict[str, Any]) -> None:
         """Keep the last word on every number."""
@@ -232,6 +237,16 @@ def _finish_reason(endpoint: Endpoint, reason: str, tools: ToolCalls) -> str:
     if reason not in _REASONS:  # pause_turn and whatever comes: not a whole answer
         raise Incomplete(f"{endpoint.name!r}: stopped for {excerpt(reason, endpoint)}")
     return tools.settle(_REASONS[reason])
+
+
+def _refusal(endpoint: Endpoint, stopped: dict[str, Any]) -> str:
+    """Return why an answer was refused, of what says why it stopped."""
+    if stopped.get("stop_reason") != "refusal":
+        return ""
+    details = object_in(stopped, "stop_details")
+    explanation = reason_given(text_in(details.get("explanation")), endpoint)
+    category = excerpt(text_in(details.get("category")), endpoint)
+    return explanation or (category and f"The provider refused it: {category}")
 
 
 def _usage(counts: dict[str, Any]) -> TokenUsage | None:

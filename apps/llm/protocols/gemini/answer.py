@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.llm.error_classification import excerpt
+from apps.llm.error_classification import EXCERPT_CHARACTERS, excerpt, reason_given
 from apps.llm.errors import BadResponse, ContentFiltered, Incomplete
 from apps.llm.protocols.json_values import (
     count_in,
@@ -48,12 +48,13 @@ def read_answer(endpoint: Endpoint, body: bytes) -> tuple[Delta, Finish]:
 class GeminiReader:
     """See `apps.llm.protocols.base.AnswerReader`."""
 
-    __slots__ = ("_endpoint", "_model", "_reason", "_tools", "_usage")
+    __slots__ = ("_endpoint", "_model", "_reason", "_refusal", "_tools", "_usage")
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._model = ""
         self._reason = ""
+        self._refusal = ""
         self._usage: TokenUsage | None = None
         self._tools = ToolCalls(endpoint)
 
@@ -70,7 +71,8 @@ class GeminiReader:
         if not self._reason:
             raise Incomplete(f"{self._endpoint.name!r}: ended without a finishReason")
         reason = self._tools.settle(self._reason)
-        return Finish(reason, self._model or self._endpoint.model, self._usage)
+        model = self._model or self._endpoint.model
+        return Finish(reason, model, self._usage, refusal=self._refusal)
 
     def read_chunk(self, chunk: dict[str, Any]) -> Delta | None:
         """Return what a chunk, or a whole answer, says. Raises: LlmError."""
@@ -79,7 +81,7 @@ class GeminiReader:
         candidates = objects_in(chunk.get("candidates"))
         if not candidates:
             if _is_blocked(chunk):
-                raise ContentFiltered(f"{self._endpoint.name!r}: blocks the prompt")
+                raise _blocked(self._endpoint, object_in(chunk, "promptFeedback"))
             return None
         delta = self._delta(
             objects_in(object_in(candidates[0], "content").get("parts"))
@@ -109,7 +111,20 @@ class GeminiReader:
         if reason not in _REASONS:  # MALFORMED_FUNCTION_CALL, OTHER and whatever comes
             said = excerpt(reason, self._endpoint)
             raise BadResponse(f"{self._endpoint.name!r}: stopped for {said}")
+        if _REASONS[reason] == "content_filter":
+            words = text_in(candidate.get("finishMessage"))
+            said = reason_given(words, self._endpoint)
+            self._refusal = said or f"The provider withheld the answer: {reason}"
         return _REASONS[reason]
+
+
+def _blocked(endpoint: Endpoint, feedback: dict[str, Any]) -> ContentFiltered:
+    reason = excerpt(text_in(feedback.get("blockReason")), endpoint)
+    said = reason_given(text_in(feedback.get("blockReasonMessage")), endpoint)
+    words = said or f"The provider blocks the prompt: {reason}"
+    return ContentFiltered(
+        f"{endpoint.name!r}: {words[:EXCERPT_CHARACTERS]}", said=words
+    )
 
 
 def _is_blocked(answer: dict[str, Any]) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from apps.llm.bounds import MAX_REFUSAL_CHARACTERS
+from apps.llm.error_classification import excerpt
 from apps.llm.errors import BadResponse, Incomplete, ServerFailed
 from apps.llm.protocols.json_values import (
     count_in,
@@ -36,6 +38,8 @@ _REASONS = {
     "model_length": "length",
 }
 """What is not in here (`eos`, `end_turn`, `stop_sequence`, …) is a normal end."""
+MAX_CATEGORIES = 20
+"""Of a filter; those that are named."""
 _BROKEN_OFF = frozenset({"abort", "cancelled", "timeout"})
 """Servers' words for an answer they gave up."""
 
@@ -54,8 +58,11 @@ def read_answer(endpoint: Endpoint, body: bytes) -> tuple[Delta, Finish]:
     calls = [_whole_call(tools, part) for part in objects_in(message.get("tool_calls"))]
     delta = _delta(message, (*calls, *tools.close()))
     model = text_in(answer.get("model")) or endpoint.model
-    reason = _settled(reason, tools, is_refusal=_is_refusal(message))
-    return delta, Finish(reason, model, _usage(answer.get("usage")))
+    words = text_in(message.get("refusal"))
+    reason = _settled(reason, tools, is_refusal=bool(words))
+    refusal = _refusal(endpoint, reason, words, choice)
+    usage = _usage(answer.get("usage"))
+    return delta, Finish(reason, model, usage, refusal=refusal)
 
 
 class OpenAiReader:
@@ -64,8 +71,9 @@ class OpenAiReader:
     __slots__ = (
         "_endpoint",
         "_finish_reason",
-        "_is_refusal",
+        "_last_choice",
         "_model",
+        "_refusal",
         "_slots",
         "_tools",
         "_usage",
@@ -74,7 +82,8 @@ class OpenAiReader:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._finish_reason = ""
-        self._is_refusal = False
+        self._last_choice: dict[str, Any] = {}  # the one with the reason
+        self._refusal = ""
         self._model = ""
         self._usage: TokenUsage | None = None
         self._tools: ToolCalls | None = None  # most answers have none
@@ -111,11 +120,13 @@ class OpenAiReader:
             calls = self._read_calls(message["tool_calls"])
         if choice.get("finish_reason"):
             self._finish_reason = _finish_reason(self._endpoint, choice)
+            self._last_choice = choice
             calls += self._tools.close() if self._tools else ()
-        if _is_refusal(message):
-            self._is_refusal = True
+        words = text_in(message.get("refusal"))
+        if words and len(self._refusal) < MAX_REFUSAL_CHARACTERS:
+            self._refusal += words
         delta = _delta(message, calls)
-        return delta if delta.text or delta.reasoning or calls else None
+        return delta if delta.text or delta.reasoning or calls or words else None
 
     def _read_calls(self, parts: Any) -> tuple[ToolCallDelta, ...]:
         self._tools = self._tools or ToolCalls(self._endpoint)
@@ -137,8 +148,11 @@ class OpenAiReader:
         if not self._finish_reason:
             raise Incomplete(f"{self._endpoint.name!r}: ended without a finish_reason")
         tools = self._tools or ToolCalls(self._endpoint)
-        reason = _settled(self._finish_reason, tools, is_refusal=self._is_refusal)
-        return Finish(reason, self._model or self._endpoint.model, self._usage)
+        words = self._refusal
+        reason = _settled(self._finish_reason, tools, is_refusal=bool(words))
+        refusal = _refusal(self._endpoint, reason, words, self._last_choice)
+        model = self._model or self._endpoint.model
+        return Finish(reason, model, self._usage, refusal=refusal)
 
 
 def _whole_call(tools: ToolCalls, part: dict[str, Any]) -> ToolCallDelta:
@@ -174,14 +188,26 @@ def _settled(reason: str, tools: ToolCalls, *, is_refusal: bool) -> str:
     return "content_filter" if settled == "stop" and is_refusal else settled
 
 
-def _is_refusal(message: dict[str, Any]) -> bool:
-    return bool(message.get("refusal"))
+def _refusal(
+    endpoint: Endpoint, reason: str, words: str, choice: dict[str, Any]
+) -> str:
+    """Return why an answer was refused: the model's words, or what a filter found.
+
+    Azure names the categories of its filter beside the reason.
+    """
+    if reason != "content_filter":
+        return ""
+    if words:
+        return words[:MAX_REFUSAL_CHARACTERS]
+    results = object_in(choice, "content_filter_results")
+    found = [name for name in results if object_in(results, name).get("filtered")]
+    names = excerpt(", ".join(found[:MAX_CATEGORIES]), endpoint)
+    return f"The provider's filter withheld the answer: {names}" if names else ""
 
 
 def _delta(message: dict[str, Any], calls: tuple[ToolCallDelta, ...]) -> Delta:
     reasoning = message.get("reasoning_content") or message.get("reasoning")
-    text = text_in(message.get("content")) or text_in(message.get("refusal"))
-    return Delta(text, text_in(reasoning), calls)
+    return Delta(text_in(message.get("content")), text_in(reasoning), calls)
 
 
 def _usage(value: Any) -> TokenUsage | None:
