@@ -153,7 +153,7 @@ def _judge(comparison: Comparison, model: str) -> str:
 
 def _text(record: RunRecord) -> str:
     end = record.summary and record.summary.end
-    return end.answer if isinstance(end, RunCompleted) and record.prompt else ""
+    return end.said if isinstance(end, RunCompleted) and record.prompt else ""
 
 
 def _restrictions(records: Sequence[RunRecord]) -> RunRestrictions:

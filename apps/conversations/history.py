@@ -63,7 +63,7 @@ def history_after(record: RunRecord) -> Messages:
         raise Conflict(f"this turn {why}; wait for its answer, or replace the turn")
     if end.tool_calls:
         raise Conflict("this turn waits for the results of tools of the caller's")
-    return *said_with(record), Message(role="assistant", content=end.answer)
+    return *said_with(record), Message(role="assistant", content=end.said)
 
 
 def history_before(record: RunRecord) -> Messages:

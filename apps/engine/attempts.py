@@ -29,6 +29,8 @@ from apps.engine.text import strip_thinking
 from apps.engine.tool_calls import tool_calls_json
 
 WITHHELD = "the model refused, or its provider withheld the answer"
+UNEXPLAINED = "The model refused, or its provider withheld the answer."
+"""The refusal of an answer that nobody gives a reason for."""
 
 
 class Superseded(Exception):
@@ -141,6 +143,7 @@ class Attempts:
             if not (is_refusal and exc.attempt.text and self._keeps_refusals):
                 raise
             exc.attempt.finish_reason = CONTENT_FILTER
+            exc.attempt.refusal = exc.failure.said
             return exc.attempt
 
     def _share(self) -> StepShare | None:
@@ -200,7 +203,9 @@ class Attempts:
         is_refusal = attempt.finish_reason == CONTENT_FILTER
         try:
             if is_refusal and not self._keeps_refusals:
-                raise CallFailed(CallFault.CONTENT_FILTERED, WITHHELD)
+                said = attempt.refusal
+                fault = CallFault.CONTENT_FILTERED
+                raise CallFailed(fault, said or WITHHELD, said=said)
             if not (asked.is_continued or is_refusal):
                 _require_content(attempt)
             if self._place.gives_answer and not (attempt.tool_calls or is_refusal):
@@ -240,6 +245,8 @@ class Attempts:
 
     def _complete(self, asked: Asked, number: int, attempt: Attempt) -> StepResult:
         said = self._voice.said if self._voice is not None else None
+        is_refusal = attempt.finish_reason == CONTENT_FILTER
+        refusal = (attempt.refusal or UNEXPLAINED) if is_refusal else ""
         completed = StepCompleted(
             self._place.number,
             self._place.index,
@@ -256,6 +263,7 @@ class Attempts:
             tool_calls_json(attempt.tool_calls),
             attempt.stop_sequence,
             () if self._rest is None else self._rest.listed_workers,
+            refusal,
         )
         if self._place.gives_answer:
             self._run.journal.note(completed)  # rides with run.completed
@@ -271,6 +279,7 @@ class Attempts:
             stop_sequence=attempt.stop_sequence,
             worker=asked.worker.name,
             listed_workers=completed.listed_workers,
+            refusal=refusal,
         )
 
 

@@ -44,6 +44,8 @@ class Attempt:
     finish_reason: str = ""
     stop_sequence: str = ""
     """Which of the call's stop sequences ended the text, if the provider says so."""
+    refusal: str = ""
+    """Why the text ends, if it was refused and somebody says why."""
     model: str = ""
     usage: Usage = field(default_factory=Usage)
     cost: Cost = field(default_factory=Cost)
@@ -181,6 +183,7 @@ class ModelCalls:
         if end.stop_sequence in call.params.stop:
             attempt.stop_sequence = end.stop_sequence
         attempt.model, attempt.vectors = end.model, end.vectors
+        attempt.refusal = end.refusal
         return end.usage
 
     def _settled(
@@ -249,7 +252,7 @@ def _estimate(
     call: Call, attempt: Attempt, failure: CallFailed | None, held: CallReservation
 ) -> Usage:
     """Estimate the usage of a call for which the provider gave none."""
-    text = attempt.text + attempt.reasoning + attempt.written_calls
+    text = attempt.text + attempt.reasoning + attempt.written_calls + attempt.refusal
     if failure and not text and failure.fault not in _BILLED_WITHOUT_TEXT:
         return Usage()
     written = estimate_tokens(text) if text else 0

@@ -147,14 +147,14 @@ class _Conductor:
         last = rounds[-1]
         is_refused = last.fault == CallFault.CONTENT_FILTERED
         if is_refused and self._run.keeps_refusal(last) and not self._run.has_spoken:
-            return RunCompleted("", CONTENT_FILTER, *self._sums())
+            return self._refused(last)
         answer = _last_answer(rounds)
         is_broken = self._run.has_spoken and rounds[-1].answer is None
         if (
             answer is None or is_broken
         ):  # what went out can't be replaced by an older one
             return self._worker_failed()
-        text = answer.text
+        text, refusal = answer.text, answer.refusal
         # Beside calls a text need not have any form, and a refusal has none.
         if not answer.tool_calls and answer.finish_reason != CONTENT_FILTER:
             text = delivered(text, self._run.task.params.response_format)
@@ -163,13 +163,24 @@ class _Conductor:
             gate = self._run.ports.gate
             text = gate.restore(text)
             tool_calls = gate.restore(tool_calls, in_json=True)
+            refusal = gate.restore(refusal)
         return RunCompleted(
             text,
             answer.finish_reason,
             *self._sums(),
             tool_calls,
             answer.stop_sequence,
+            refusal,
         )
+
+    def _refused(self, round_: Round) -> RunCompleted:
+        """Return the end of a run whose last step was refused without a word of it."""
+        result = round_.results[len(round_.plan.steps) - 1]
+        refusal = result.refusal or result.text
+        if self._run.restores:
+            refusal = self._run.ports.gate.restore(refusal)
+        sums = self._sums()
+        return RunCompleted("", CONTENT_FILTER, *sums, refusal=refusal)
 
     def _worker_failed(self) -> RunFailed:
         last = self._run.state.rounds[-1]

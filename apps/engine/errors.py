@@ -149,6 +149,7 @@ class CallFailed(EngineError):
         *,
         retry_after_s: float | None = None,
         rests_s: float = 0.0,
+        said: str = "",
     ) -> None:
         super().__init__(message)
         self.fault = fault
@@ -158,6 +159,9 @@ class CallFailed(EngineError):
         self.rests_s = rests_s
         """For how many seconds the endpoint is not called at all: its circuit is open.
         0: it is called."""
+
+        self.said = said
+        """The provider's own words for it; empty: it has none."""
 
     @property
     def wait_s(self) -> float | None:

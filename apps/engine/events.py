@@ -317,6 +317,8 @@ class StepCompleted:
     """Which of the caller's stop sequences ended it; empty: none that is known."""
     listed_workers: tuple[str, ...] = ()
     """Of a step that plans the rest: the workers that its prompt listed, by number."""
+    refusal: Body = ""
+    """Why there is no more of the text, if the model or its provider refused it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,6 +377,13 @@ class RunCompleted:
     """What the answer wants called, as a JSON array of `ToolCallPart`."""
     stop_sequence: Body = ""
     """Which of the caller's stop sequences ended it; empty: none that is known."""
+    refusal: Body = ""
+    """Why there is no more of the answer, if a model or its provider refused it."""
+
+    @property
+    def said(self) -> str:
+        """Return what the caller reads: the answer, or why there is none."""
+        return self.answer or self.refusal
 
 
 @dataclass(frozen=True, slots=True)

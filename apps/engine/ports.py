@@ -271,6 +271,9 @@ class CallEnd:
     """Which of `CallParams.stop` ended the answer, if the provider says so."""
     vectors: tuple[bytes, ...] = ()
     """Of an embedding worker: one for each message, see `PromptVector`."""
+    refusal: str = ""
+    """Why there is no more of it, in the words of the model or its provider; with the
+    reason CONTENT_FILTER. Empty: nobody says why."""
 
 
 class ModelClient(Protocol):

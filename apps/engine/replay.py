@@ -39,6 +39,8 @@ class StepResult:
     """Who answered. Empty: nobody did here."""
     listed_workers: tuple[str, ...] = ()
     """As of `StepCompleted`."""
+    refusal: str = ""
+    """Why there is no more of the response, if it was refused: the reason."""
     retry_at: float | None = None
     """When one of the workers that failed may be asked again, by the clock of this
     process's event loop. None: that is not known, or no longer."""
@@ -265,6 +267,7 @@ class _Reader:
                     stop_sequence=event.stop_sequence,
                     worker=event.worker,
                     listed_workers=event.listed_workers,
+                    refusal=event.refusal,
                 )
                 if now.plan.is_planning(event.step):
                     self._last_output = text

@@ -240,7 +240,19 @@ class StepRunner:
         place = self._place
         self._run.journal.post(StepFailed(place.number, place.index, fault, message))
         retry_at = min(self._retry_at.values(), default=None)
-        return StepResult("failed", message, fault=fault, retry_at=retry_at)
+        return StepResult(
+            "failed",
+            message,
+            fault=fault,
+            refusal=self._said_last if fault == CallFault.CONTENT_FILTERED else "",
+            retry_at=retry_at,
+        )
+
+    @property
+    def _said_last(self) -> str:
+        """Return the words of the provider that failed last; empty: it has none."""
+        last = self._failed.get(self._failures[-1].worker) if self._failures else None
+        return last.said if last is not None else ""
 
 
 def _of_present(round_: Round, index: int, names: tuple[str, ...]) -> list[Tried]:

@@ -16,7 +16,13 @@ from apps.engine.events import RunCompleted
 from apps.engine.ports import Progress, ToolCallDelta
 from apps.gateway.chat_completions.stream import DIVERGED
 from apps.gateway.errors import ApiFailure, failure_of_run
-from apps.gateway.output import Diverged, ItemMaker, ItemT, OutputWriter
+from apps.gateway.output import (
+    AnswerParts,
+    Diverged,
+    ItemMaker,
+    ItemT,
+    OutputWriter,
+)
 from apps.gateway.reasoning_progress import ProgressLines
 from apps.gateway.tool_calls import with_ids
 from apps.runs.types import RunSummary, Signal
@@ -88,7 +94,8 @@ class ItemStreamEncoder(ABC, Generic[ItemT]):
             return rest + self._failed(DIVERGED)
         try:
             calls = with_ids(end.tool_calls, summary.run_id)
-            rest += self._output.finish(end.answer, calls, self._status(summary))
+            whole = AnswerParts(end.answer, calls, end.refusal)
+            rest += self._output.finish(whole, self._status(summary))
         except Diverged:
             return rest + self._failed(DIVERGED)
         return rest + self._completed(summary, end)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import orjson
 
@@ -22,6 +22,15 @@ IN_PROGRESS, COMPLETED, INCOMPLETE = "in_progress", "completed", "incomplete"
 
 class Diverged(Exception):
     """What was sent is not the beginning of the recorded answer."""
+
+
+class AnswerParts(NamedTuple):
+    """A recorded answer."""
+
+    text: str
+    calls: Sequence[ToolCallPart] = ()
+    refusal: str = ""
+    """Why there is no more of it; empty: it was not refused."""
 
 
 class StreamedItem(ABC):
@@ -53,6 +62,13 @@ class StreamedItem(ABC):
     def end(self, status: str = COMPLETED) -> bytes:
         """Return the events that close the item. Nothing may be added after it."""
 
+    def refuse(self, reason: str) -> bytes:
+        """Return the events that say why there is no more of a text.
+
+        None, unless the protocol has a place for it in the item.
+        """
+        return b""
+
 
 ItemT = TypeVar("ItemT", bound=StreamedItem)
 MadeT = TypeVar("MadeT", bound=StreamedItem, covariant=True)
@@ -71,6 +87,10 @@ class ItemMaker(Protocol[MadeT]):
 
     def call(self, place: int, number: int, name: str) -> MadeT:
         """Return an item for the `number`-th tool call, from 0 on."""
+        ...
+
+    def refusal(self, place: int) -> MadeT:
+        """Return an item for the reason why there is no text at all."""
         ...
 
 
@@ -138,23 +158,24 @@ class OutputWriter(Generic[ItemT]):
 
     # --- at its end ------------------------------------------------------------------
 
-    def finish(
-        self, answer: str, calls: Sequence[ToolCallPart], status: str = COMPLETED
-    ) -> bytes:
+    def finish(self, answer: AnswerParts, status: str = COMPLETED) -> bytes:
         """Return the events that add what is missing and close everything.
 
         `status`: of the item that comes last. Raises: Diverged.
         """
+        text, calls, refusal = answer
         if len(self._calls) > len(calls):
             raise Diverged
         said = "".join(item.text for item in self._texts)
-        missing = unsent_text(answer, said)
+        missing = unsent_text(text, said)
         if missing is None:
             raise Diverged
         sent = self._finish_begun(calls)
-        if missing or not (said or calls):
+        if missing or not (said or calls or refusal):
             sent += b"" if self._is_text_open else self._begin_text()
             sent += self._add(missing) if missing else b""
+        if refusal:
+            sent += self._refuse(refusal)
         for call in calls[len(self._calls) :]:
             sent += self._begin_call(call["function"]["name"])
             sent += self._add(call["function"]["arguments"])
@@ -199,6 +220,11 @@ class OutputWriter(Generic[ItemT]):
         self._calls.append(self._maker.call(len(self.items), number, name))
         self._names.append(name)
         return self._begin(self._calls[-1])
+
+    def _refuse(self, reason: str) -> bytes:
+        if self._texts:
+            return self._texts[-1].refuse(reason) if self._is_text_open else b""
+        return self._begin(self._maker.refusal(len(self.items))) + self._add(reason)
 
     def _add(self, text: str) -> bytes:
         return b"" if self._open is None else self._open.add(text)

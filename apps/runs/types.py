@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from apps.audit.types import Actor
 from apps.budgets.rate_limits import TokenMeter
-from apps.engine.events import Event, RunCancelled, RunEnd
+from apps.engine.events import Event, RunCancelled, RunCompleted, RunEnd, RunFailed
 from apps.engine.ports import CallParams, Messages, Progress, ReusedAnswer
 from apps.engine.usage import Cost, Usage
 from apps.planners.fixed import FixedPlanner
@@ -300,8 +300,14 @@ class RunSummary:
 
     @property
     def answer(self) -> str:
-        """Return the answer, or the best one so far."""
-        return "" if isinstance(self.end, RunCancelled) else self.end.answer
+        """Return the answer, the best one so far, or why it was refused."""
+        match self.end:
+            case RunCompleted():
+                return self.end.said
+            case RunFailed():
+                return self.end.answer
+            case RunCancelled():
+                return ""
 
 
 @dataclass(frozen=True, slots=True)

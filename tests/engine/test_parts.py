@@ -159,6 +159,9 @@ EXAMPLES: list[ev.Event] = [
     ev.RunCompleted("a", "stop", Usage(1, 1), 2, False, 3, 4),
     ev.RunCompleted("", "tool_calls", Usage(1, 1), 2, False, 3, 4, tool_calls="[{}]"),
     ev.RunCompleted("a", "stop", Usage(1, 1), 2, False, 3, 4, stop_sequence="END"),
+    ev.RunCompleted(
+        "", "content_filter", Usage(1, 1), 2, True, 3, 4, "", "", "I can't."
+    ),
     ev.RunFailed("limit_cost", "m", "best", Usage(1, 1), 2, True, 3, 4),
     ev.RunFailed("worker_failed", "m", "", Usage(1, 1), 2, True, 3, 4, True),
     ev.RunFailed("worker_failed", "m", "", Usage(1, 1), 2, True, 3, 4, False, 30),

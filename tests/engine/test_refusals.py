@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from apps.engine import events as ev
+from apps.engine.attempts import UNEXPLAINED
 from apps.engine.conduct import conduct
 from apps.engine.errors import CallFailed, CallFault
 from apps.engine.limits import Limits
 from apps.engine.meter import Meter
 from apps.engine.plan import Plan, PlannedStep
-from apps.engine.ports import CallEnd, CallParams, Pool, PoolWorker, Task
+from apps.engine.ports import CallEnd, CallParams, Delta, Pool, PoolWorker, Task
 from apps.engine.replay import replay
 from apps.engine.testing import (
     ScriptedAnswer,
@@ -30,6 +31,9 @@ ASKING_ON = replace(POOL, retries_refusals=True)
 DIRECT = Plan((PlannedStep("q", "a"),))
 FILTERED = CallEnd(finish_reason="content_filter")
 BLOCKED = CallFailed(CallFault.CONTENT_FILTERED, "the prompt was blocked")
+EXPLAINED = CallFailed(
+    CallFault.CONTENT_FILTERED, "'a' answered 400: …", said="Unsafe prompt."
+)
 REFUSALS: dict[str, ScriptedAnswer] = {
     "an end without a word": ScriptedAnswer((), FILTERED),
     "an end after a part": spoken("I was about", " to", end=FILTERED),
@@ -71,6 +75,43 @@ def test_D8_by_default_the_refusal_is_the_answer_and_nobody_else_is_asked(
     assert called(ports) == ["a"]
     if is_live:
         assert ports.progress.answer == end.answer
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        (ScriptedAnswer((), replace(FILTERED, refusal="I can't.")), "I can't."),
+        (spoken("A", end=replace(FILTERED, refusal="It is unsafe.")), "It is unsafe."),
+        (ScriptedAnswer((), FILTERED), UNEXPLAINED),
+        (spoken("A", end=FILTERED), UNEXPLAINED),
+        (ScriptedAnswer((), BLOCKED), "the prompt was blocked"),
+        (ScriptedAnswer((), EXPLAINED), "Unsafe prompt."),
+        (spoken("A", end=EXPLAINED), "Unsafe prompt."),
+        (spoken("A", end=BLOCKED), UNEXPLAINED),
+    ],
+)
+def test_C8_the_end_says_why_in_the_words_of_the_provider(refusal, words, is_live):
+    end, ports = refused(refusal, POOL, is_live=is_live)
+    assert end.finish_reason == "content_filter"
+    assert end.refusal == words
+    assert end.said == ("A" if refusal.deltas else words)
+    if is_live:
+        assert ports.progress.answer == end.answer
+
+
+def test_C8_an_answer_that_is_whole_has_no_refusal():
+    end, _ = refused(spoken("A"), POOL)
+    assert (end.said, end.refusal) == ("A", "")
+
+
+@BOTH
+def test_C8_words_of_a_refusal_do_not_keep_another_worker_from_answering(is_live):
+    declined = ScriptedAnswer((Delta(),), replace(FILTERED, refusal="I can't."))
+    end, ports = refused(declined, ASKING_ON, is_live=is_live)
+    assert (end.answer, end.refusal) == ("b answers", "")
+    [failed] = [e for e in ports.recorder.events if isinstance(e, ev.StepAttemptFailed)]
+    assert (failed.fault, failed.message) == ("content_filtered", "I can't.")
 
 
 @EACH

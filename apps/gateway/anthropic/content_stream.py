@@ -118,6 +118,10 @@ class MessageBlocks:
         """Return a block for text of the answer."""
         return TextBlock(place)
 
+    def refusal(self, place: int) -> StreamedBlock:
+        """Return a block for the reason why there is no text: a text as well."""
+        return TextBlock(place)
+
     def call(self, place: int, number: int, name: str) -> StreamedBlock:
         """Return a block for the `number`-th tool call, from 0 on."""
         return ToolUseBlock(place, call_id(self._run_id, number), name)

@@ -63,6 +63,13 @@ def message_head(run_id: uuid.UUID, model: str) -> Document:
 def stop_document(end: RunCompleted) -> Document:
     """Return why an answer ended, in the protocol's words."""
     reason = finish_reason(end)
+    if end.refusal:
+        details = {"type": "refusal", "category": None, "explanation": end.refusal}
+        return {
+            "stop_reason": STOP_REASONS[reason],
+            "stop_sequence": None,
+            "stop_details": details,
+        }
     if reason == "stop" and end.stop_sequence:
         return {"stop_reason": "stop_sequence", "stop_sequence": end.stop_sequence}
     return {"stop_reason": STOP_REASONS[reason], "stop_sequence": None}
@@ -106,8 +113,8 @@ def _content(
     if shows_thinking and (steps := steps_text(summary.steps)):
         content.append(thinking_block(steps, signature_of(summary.run_id)))
     calls = with_ids(end.tool_calls, summary.run_id)
-    if end.answer or not calls:
-        content.append(text_block(end.answer))
+    if end.said or not calls:
+        content.append(text_block(end.said))
     content += [
         tool_use_block(
             call["id"],

@@ -51,6 +51,10 @@ class ChunkWriter:
         escaped = orjson.dumps(text)
         return self._reasoning + escaped + b',"reasoning":' + escaped + self.TAIL
 
+    def refusal(self, text: str) -> bytes:
+        """Return why there is no answer, or no more of it."""
+        return self._choice + b'"refusal":' + orjson.dumps(text) + self.TAIL
+
     def tool_calls(self, pieces: list[dict[str, Any]]) -> bytes:
         """Return pieces of the answer's tool calls."""
         return self._choice + b'"tool_calls":' + orjson.dumps(pieces) + self.TAIL

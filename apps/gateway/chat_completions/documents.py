@@ -86,8 +86,8 @@ def completion_document(
     calls = with_ids(end.tool_calls, summary.run_id)
     message: dict[str, Any] = {
         "role": "assistant",
-        "content": end.answer or None if calls else end.answer,
-        "refusal": None,
+        "content": end.answer or None if calls or end.refusal else end.answer,
+        "refusal": end.refusal or None,
     }
     if calls:
         message["tool_calls"] = calls

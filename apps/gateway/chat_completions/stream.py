@@ -105,6 +105,8 @@ class ChatStreamEncoder:
             rest += self._writer.content(missing)
         if calls:
             rest += self._writer.tool_calls(calls)
+        if end.refusal:
+            rest += self._writer.refusal(end.refusal)
         return rest + self._closing_chunks(summary, end) + DONE
 
     def _chunk(self, kind: str, piece: str | tuple[ToolCallDelta, ...]) -> bytes:

@@ -165,9 +165,11 @@ def output_documents(origin: Origin, summary: RunSummary) -> list[Document]:
     if not isinstance(end, RunCompleted):
         return output
     calls = with_ids(end.tool_calls, run_id)
-    if end.answer or not calls:
-        status = status_of(summary)
-        output.append(message_document(item_id(MESSAGE, run_id), end.answer, status))
+    if end.said or not calls:
+        message = message_document(
+            item_id(MESSAGE, run_id), end.answer, status_of(summary), end.refusal
+        )
+        output.append(message)
     output += [
         call_document(
             item_id(CALL, run_id, number),

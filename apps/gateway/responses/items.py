@@ -98,12 +98,16 @@ class Reasoning(Item):
 
 
 class MessageItem(Item):
-    """The answer's text."""
+    """The answer's text, and why there is no more of it."""
 
     delta_event = "response.output_text.delta"
 
+    def __init__(self, events: EventWriter, item_id: str, output_index: int) -> None:
+        super().__init__(events, item_id, output_index)
+        self._refusal = ""
+
     def document(self) -> Document:
-        return message_document(self.id, self.text, self.status)
+        return message_document(self.id, self.text, self.status, self._refusal)
 
     def begin(self) -> bytes:
         return super().begin() + self._say(
@@ -120,10 +124,53 @@ class MessageItem(Item):
     def _without_parts(self) -> Document:
         return {"content": []}
 
+    def refuse(self, reason: str) -> bytes:
+        closing, self._refusal = self._closing(), reason
+        place: Document = {**self._place, "content_index": 1}
+        return (
+            closing
+            + _refusal_begun(self._events, place)
+            + b"".join(
+                (
+                    self._events.write(
+                        "response.refusal.delta", {**place, "delta": reason}
+                    ),
+                    _refusal_done(self._events, place, reason),
+                )
+            )
+        )
+
     def _closing(self) -> bytes:
+        if self._refusal:
+            return b""  # its parts are closed
         return self._say(
             "response.output_text.done", text=self.text, logprobs=[]
         ) + self._say("response.content_part.done", part=text_part(self.text))
+
+
+class RefusalItem(Item):
+    """Why there is no answer."""
+
+    delta_event = "response.refusal.delta"
+
+    def document(self) -> Document:
+        return message_document(self.id, "", self.status, self.text)
+
+    def begin(self) -> bytes:
+        return super().begin() + _refusal_begun(self._events, self._part)
+
+    def _place_of_part(self) -> Document:
+        return {"content_index": 0}
+
+    def _without_parts(self) -> Document:
+        return {"content": []}
+
+    def _closing(self) -> bytes:
+        return _refusal_done(self._events, self._part, self.text)
+
+    @property
+    def _part(self) -> Document:
+        return {**self._place, **self._place_of_part()}
 
 
 class FunctionCallItem(Item):
@@ -177,6 +224,10 @@ class ResponseItems:
         """Return an item for text of the answer."""
         return MessageItem(self._events, self._next_id(MESSAGE), place)
 
+    def refusal(self, place: int) -> Item:
+        """Return an item for the reason why there is no answer."""
+        return RefusalItem(self._events, self._next_id(MESSAGE), place)
+
     def call(self, place: int, number: int, name: str) -> Item:
         """Return an item for the `number`-th tool call, from 0 on."""
         return FunctionCallItem(
@@ -196,15 +247,39 @@ def text_part(text: str) -> Document:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-def message_document(item_id: str, text: str, status: str = COMPLETED) -> Document:
-    """Return an answer as an output item."""
+def refusal_part(reason: str) -> Document:
+    """Return why there is no more content."""
+    return {"type": "refusal", "refusal": reason}
+
+
+def message_document(
+    item_id: str, text: str, status: str = COMPLETED, refusal: str = ""
+) -> Document:
+    """Return an answer as an output item.
+
+    `refusal`: why there is no more of it; empty: it was not refused.
+    """
+    content = [text_part(text)] if text or not refusal else []
+    if refusal:
+        content.append(refusal_part(refusal))
     return {
         "id": item_id,
         "type": "message",
         "role": "assistant",
         "status": status,
-        "content": [text_part(text)],
+        "content": content,
     }
+
+
+def _refusal_begun(events: EventWriter, place: Document) -> bytes:
+    part = {**place, "part": refusal_part("")}
+    return events.write("response.content_part.added", part)
+
+
+def _refusal_done(events: EventWriter, place: Document, reason: str) -> bytes:
+    done = events.write("response.refusal.done", {**place, "refusal": reason})
+    part = {**place, "part": refusal_part(reason)}
+    return done + events.write("response.content_part.done", part)
 
 
 def reasoning_document(item_id: str, text: str, status: str = COMPLETED) -> Document:

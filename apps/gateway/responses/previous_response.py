@@ -123,7 +123,7 @@ def answer_of(record: RunRecord) -> Message:
             f"the response {response_id(record.run_id)!r} {why}",
             param="previous_response_id",
         )
-    answer: Message = {"role": "assistant", "content": end.answer}
+    answer: Message = {"role": "assistant", "content": end.said}
     if calls := with_ids(end.tool_calls, record.run_id):
         answer["tool_calls"] = calls
     return answer

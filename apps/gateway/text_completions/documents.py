@@ -66,6 +66,10 @@ class TextChunkWriter(ChunkWriter):
         """Return a piece of the answer."""
         return self._head + self.START + orjson.dumps(text) + self.TAIL
 
+    def refusal(self, text: str) -> bytes:
+        """Return nothing: this form has no place for it."""
+        return b""
+
     def finish(self, reason: str, conductor: dict[str, Any] | None) -> bytes:
         """Return the chunk that says why the answer ends."""
         why = b'"","logprobs":null,"finish_reason":' + orjson.dumps(reason) + b"}]"

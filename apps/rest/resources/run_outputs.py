@@ -283,7 +283,7 @@ class RunDetailOutput(RunOutput):
     answer = serializers.CharField(
         allow_null=True,
         help_text="Null while it runs, and if it was stopped. Of a failed run the best "
-        "so far.",
+        "so far; of one that was refused without any text, why.",
     )
     preset = PresetUseOutput(
         allow_null=True, help_text="What the prompt was made with. Null: no preset."

@@ -93,7 +93,11 @@ class EndpointClient:
             rests_s = self.circuit_breakers.failed(key, fault)
             wait.count(fault)
             raise CallFailed(
-                fault, exc.message, retry_after_s=exc.retry_after_s, rests_s=rests_s
+                fault,
+                exc.message,
+                retry_after_s=exc.retry_after_s,
+                rests_s=rests_s,
+                said=exc.said,
             ) from exc
         except (GeneratorExit, asyncio.CancelledError):
             wait.leave()
@@ -294,6 +298,7 @@ def _end(finish: wire.Finish) -> CallEnd:
         finish.finish_reason,
         finish.model,
         finish.stop_sequence,
+        refusal=finish.refusal,
     )
 
 

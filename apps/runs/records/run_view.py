@@ -170,9 +170,22 @@ class RunView(RunFold):
 
     @property
     def answer(self) -> str | None:
-        """Return the answer, or the best so far of a failed run; else None."""
-        end = self.end
-        return end.answer if isinstance(end, ev.RunCompleted | ev.RunFailed) else None
+        """Return the answer, or the best so far of a failed run; else None.
+
+        Of a run that was refused without a word of it: the reason.
+        """
+        match self.end:
+            case ev.RunCompleted():
+                return self.end.said
+            case ev.RunFailed():
+                return self.end.answer
+            case _:
+                return None
+
+    @property
+    def refusal(self) -> str:
+        """Return why there is no more of the answer; empty: it was not refused."""
+        return self.end.refusal if isinstance(self.end, ev.RunCompleted) else ""
 
     @property
     def finish_reason(self) -> str:

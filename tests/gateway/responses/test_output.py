@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.engine.ports import ToolCallDelta, ToolCallPart
-from apps.gateway.output import Diverged, OutputWriter
+from apps.gateway.output import AnswerParts, Diverged, OutputWriter
 from apps.gateway.responses.events import EventWriter
 from apps.gateway.responses.items import Item, ResponseItems
 
@@ -52,7 +52,8 @@ def test_deltas_of_every_item_add_up_to_it(
 ) -> None:
     answer, calls, pieces = arrived
     output = _writer()
-    sent = b"".join(map(_encoder(output), pieces)) + output.finish(answer, calls)
+    sent = b"".join(map(_encoder(output), pieces))
+    sent += output.finish(AnswerParts(answer, calls))
     items = [item.document() for item in output.items]
     said = [i["content"][0]["text"] for i in items if i["type"] == "message"]
     assert "".join(said).strip() == answer.strip()
@@ -69,7 +70,8 @@ def test_no_more_than_one_item_is_open(
     output = _writer()
     if data.draw(st.booleans()):
         output.progress("Plan: 1 step (a)\n")
-    sent = b"".join(map(_encoder(output), pieces)) + output.finish(answer, calls)
+    sent = b"".join(map(_encoder(output), pieces))
+    sent += output.finish(AnswerParts(answer, calls))
     open_items: set[int] = set()
     for event in _events(sent):
         if event["type"] == "response.output_item.added":
