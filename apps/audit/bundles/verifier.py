@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 """Verifies an export of one run, or of a filter, away from the site that made it.
 
-    python verify.py EXPORT.zip [--public-key FILE] [--team ID] [--run ID]
+    python verify.py EXPORT [--public-key FILE] [--team ID] [--run ID]
     python verify.py --consistency PROOF.json --public-key FILE [--team ID]
 
 Needs Python 3.11 or newer and the package `cryptography`, nothing else of the product.
-It checks that the files are those that the site signed, that every entry is in the
-Merkle tree of the team that the site signed, and that every text is that of its entry.
-The second form checks that a later signed tree of a team begins with an earlier one.
-What it takes on trust is the public key: compare its id with one that the site has
-published, or give the key with --public-key.
+EXPORT is the ZIP file, or the folder that it was unpacked in. It checks that the files
+are those that the site signed, that every entry is in the Merkle tree of the team that
+the site signed, and that every text is that of its entry. The second form checks that
+a later signed tree of a team begins with an earlier one. What it takes on trust is the
+public key: compare its id with one that the site has published, or give --public-key.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import re
 import sys
@@ -55,6 +56,7 @@ _MANIFEST = re.compile(
     r"time (?P<time>[0-9T:.Z-]{27})\n"
     r"(?P<files>(?:file [0-9a-f]{64} [A-Za-z.-]+\n)+)"
 )
+_LISTED = re.compile(rb"^file [0-9a-f]{64} ([A-Za-z.-]+)$", re.MULTILINE)
 _CHECKPOINT = re.compile(
     rf"conductor/ledger/(?P<team>{_ID})\n"
     r"(?P<size>[0-9]{1,19})\n"
@@ -111,7 +113,7 @@ def verify_bundle(
     team: UUID | None = None,
     run: UUID | None = None,
 ) -> BundleSummary:
-    """Verify an export. Raises: BundleRefused.
+    """Verify an export, packed or in a folder. Raises: BundleRefused.
 
     `public_keys`: the keys to believe, in PEM, instead of those in the export; `team`
     and `run`: what it must be the export of.
@@ -138,14 +140,13 @@ def verify_bundle(
     demand(count == told, ENTRIES, f"{count} entries, the manifest says {told}")
     _check_entries(entries, manifest, checkpoint)
     withheld = manifest["texts"] == "no"
-    texts, erased = _check_bodies([] if withheld else entries, files[BODIES])
+    present_and_erased = _check_bodies([] if withheld else entries, files[BODIES])
     return BundleSummary(
         manifest["team"],
         manifest["run"],
         manifest["filter"],
         len(entries),
-        texts,
-        erased,
+        *present_and_erased,
         int(checkpoint["size"]),
         manifest["time"],
         tuple(dict.fromkeys((export_key, ledger_key))),
@@ -166,9 +167,9 @@ def _odd(where: str, exc: Exception) -> BundleRefused:
 
 
 def _files(file: Path | IO[bytes]) -> dict[str, bytes]:
-    """Return the files of an archive by their names."""
+    """Return the files of an archive, or of an unpacked one, by their names."""
     try:
-        with zipfile.ZipFile(file) as archive:
+        with zipfile.ZipFile(_packed(file)) as archive:
             infos = archive.infolist()
             names = [info.filename for info in infos]
             demand(len(set(names)) == len(names), "archive", "a file is there twice")
@@ -177,6 +178,21 @@ def _files(file: Path | IO[bytes]) -> dict[str, bytes]:
             return {info.filename: _content(archive, info) for info in infos}
     except (zipfile.BadZipFile, OSError) as exc:
         raise BundleRefused("archive", f"it cannot be read: {exc}") from exc
+
+
+def _packed(file: Path | IO[bytes]) -> Path | IO[bytes]:
+    """Return an archive as it is; of a folder, what its manifest lists, as an archive.
+
+    What else lies in the folder, such as a key, is no part of the export.
+    """
+    if not isinstance(file, Path) or not file.is_dir():
+        return file
+    listed = _LISTED.findall((file / MANIFEST).read_bytes())
+    with zipfile.ZipFile(packed := io.BytesIO(), "w") as archive:
+        for part in (file / name.decode() for name in (MANIFEST.encode(), *listed)):
+            if part.is_file():
+                archive.writestr(part.name, part.read_bytes())
+    return packed
 
 
 def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
@@ -188,10 +204,7 @@ def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 def _check_files(files: Mapping[str, bytes], listed: str) -> None:
     """Compare the files with those that the manifest lists."""
-    digests = {}
-    for line in listed.splitlines():
-        _, digest, name = line.split(" ")
-        digests[name] = digest
+    digests = {name: digest for _, digest, name in map(str.split, listed.splitlines())}
     for name in files.keys() - {MANIFEST}:
         demand(name in digests, name, "the manifest does not list it")
     for name, digest in digests.items():
@@ -239,20 +252,14 @@ def open_note(where: str, files: Mapping[str, bytes], keys: Keys) -> tuple[str, 
 
 
 def _is_signature(data: str, name: str, key: Ed25519PublicKey, text: str) -> bool:
+    key_id = sha256(name.encode() + b"\n\x01" + _raw(key)).digest()[:4]
     try:
         signature = b64decode(data, validate=True)
-    except ValueError:
-        return False
-    if b64encode(signature).decode() != data:
-        return False  # another way to write the same bytes
-    key_id = sha256(name.encode() + b"\n\x01" + _raw(key)).digest()[:4]
-    if signature[:4] != key_id:
-        return False
-    try:
         key.verify(signature[4:], text.encode())
-    except InvalidSignature:
+    except (ValueError, InvalidSignature):
         return False
-    return True
+    is_canonical = b64encode(signature).decode() == data  # there are other ways
+    return is_canonical and signature[:4] == key_id
 
 
 def _decoded(content: bytes, where: str) -> str:
@@ -304,12 +311,11 @@ def _check_entries(
 ) -> None:
     """Check that every entry is about the run, if it is of one, and in the tree."""
     team, root = UUID(manifest["team"]), b64decode(checkpoint["root"])
-    size = int(checkpoint["size"])
-    last = 0
+    size, last = int(checkpoint["size"]), 0
     for entry in entries:
         where = f"{ENTRIES} seq {entry.seq}"
-        fits = last < entry.seq <= size
-        demand(fits, where, f"it comes after seq {last} of {size}")
+        why = f"it comes after seq {last} of {size}"
+        demand(last < entry.seq <= size, where, why)
         last = entry.seq
         is_wanted = _document(entry)["targets"][0]["id"] == manifest["run"]
         demand(is_wanted or not manifest["run"], where, "it is about something else")
@@ -356,8 +362,7 @@ def _document(entry: _Entry) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(entry.canonical)
         str(document["targets"][0]["id"]), dict(document["bodies"])
     except (ValueError, KeyError, TypeError, IndexError) as exc:
-        where = f"{ENTRIES} seq {entry.seq}"
-        raise BundleRefused(where, "it is not an entry") from exc
+        raise BundleRefused(f"{ENTRIES} seq {entry.seq}", "it is not an entry") from exc
     return document
 
 
@@ -412,9 +417,7 @@ def verify_consistency(
         notes = {name: str(document[name]).encode() for name in ("old", "new")}
         proof = [_hash(b64decode(part, validate=True)) for part in document["proof"]]
     except (ValueError, KeyError, TypeError) as exc:
-        raise BundleRefused(
-            "proof", f"not of the form that is described: {exc}"
-        ) from exc
+        raise _odd("proof", exc) from exc
     keys = _keys(public_keys)
     old_text, old_key = open_note("old", notes, keys)
     new_text, new_key = open_note("new", notes, keys)
@@ -455,7 +458,7 @@ def main(arguments: Sequence[str]) -> int:
     """Verify the export that the arguments name, and say what was found."""
     parser = argparse.ArgumentParser(description="Verify what a site exported.")
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("export", type=Path, nargs="?", help="the ZIP file of a run")
+    what.add_argument("export", type=Path, nargs="?", help="its ZIP file or folder")
     what.add_argument("--consistency", type=Path, help="a proof about two checkpoints")
     parser.add_argument("--public-key", type=Path, help="the site's key, in PEM")
     parser.add_argument("--team", type=UUID, help="the team that it must be of")
@@ -468,8 +471,7 @@ def main(arguments: Sequence[str]) -> int:
     except (BundleRefused, OSError) as exc:
         sys.stderr.write(f"REFUSED {exc}\n")
         return 1
-    for line in lines:
-        sys.stdout.write(f"{line}\n")
+    sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0
 
 

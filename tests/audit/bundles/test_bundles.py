@@ -20,7 +20,7 @@ from apps.audit.models import Entry
 from apps.audit.services import content_erase
 from apps.audit.signing import public_pem
 from apps.core.errors import Conflict, NotFound
-from tests.audit.bundles.alone import verify_alone
+from tests.audit.bundles.alone import run_verifier, verify_alone
 from tests.audit.bundles.consistency_forging import (
     ConsistencyForgery,
     consistency_forgeries,
@@ -54,6 +54,33 @@ def test_export_verifies_away_from_the_product(team, tmp_path):
     assert f"verified: run {RUNS[0]} of team {team}" in out
     assert "3 entries, 6 texts, 0 erased" in out
     assert "compare the key with the one that the site has published" in out
+
+
+def test_unpacked_export_verifies_in_its_folder(team, tmp_path):
+    for name, content in unzipped(export(team)).items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "site.pem").write_bytes(public_key())  # no part of the export
+    code, out = run_verifier(tmp_path, ".", "--public-key", "site.pem")
+    assert code == 0, out
+    assert f"verified: run {RUNS[0]} of team {team}" in out
+    entries = (tmp_path / "entries.jsonl").read_bytes()
+    (tmp_path / "entries.jsonl").write_bytes(
+        entries.replace(b'"number":1', b'"number":9')
+    )
+    code, out = run_verifier(tmp_path, ".")
+    assert (code, out.split(":")[0]) == (1, "REFUSED entries.jsonl")
+    (tmp_path / "entries.jsonl").unlink()
+    code, out = run_verifier(tmp_path, ".")
+    assert (code, out.strip()) == (1, "REFUSED entries.jsonl: it is missing")
+
+
+def test_folder_that_holds_no_export_is_refused(tmp_path):
+    (tmp_path / "verify.py").write_text(SOURCE, "utf-8")
+    code, out = run_verifier(tmp_path, ".")
+    assert code == 1
+    assert out.startswith("REFUSED archive: it cannot be read: ")
+    assert "manifest.txt" in out
+    assert "Traceback" not in out
 
 
 def test_verifier_imports_nothing_but_the_library_and_cryptography():
