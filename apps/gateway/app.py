@@ -53,6 +53,7 @@ EXPOSED_HEADERS = (
     "x-conductor-ignored",
     "x-conductor-overhead-ms",
     "x-conductor-run-id",
+    "x-conductor-worker",
     "x-ratelimit-limit-requests",
     "x-ratelimit-limit-tokens",
     "x-ratelimit-remaining-requests",

@@ -48,7 +48,10 @@ async def answer_whole(
 
 def account_headers(summary: RunSummary) -> Headers:
     """Return what the answer's head tells of a run that has ended."""
-    return [
+    headers = [
         (b"x-conductor-cost-usd", cost_text(summary.end.cost_micros).encode()),
         (b"x-conductor-overhead-ms", b"%d" % summary.end.overhead_ms),
     ]
+    if summary.worker and isinstance(summary.end, RunCompleted):
+        headers.append((b"x-conductor-worker", summary.worker.encode("ascii")))
+    return headers
