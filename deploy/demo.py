@@ -1,6 +1,7 @@
 """Starts the demo: database, simulated models and the site, until Ctrl-C.
 
-Run by `make demo`. Everything lives in `var/`; nothing listens beyond this machine.
+Run by `make demo`. Everything lives in `var/`, the log of the site and of the models as
+`demo.log`; nothing listens beyond this machine.
 `PORT` and `SIMULATOR_PORT` name the ports; 0 stands for any free one.
 """
 
@@ -16,10 +17,12 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 READY_S = 60.0
+LOG_TAIL_BYTES = 8_000
+"""Of the log, as much as is shown when a process ended on its own."""
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -38,23 +41,29 @@ def main() -> int:
     migrate = _manage("migrate", "--verbosity", "0")
     subprocess.run(migrate, cwd=ROOT, env=environment, check=True)
     processes: list[subprocess.Popen[bytes]] = []
+    log_path = Path(os.environ.get("CONDUCTOR_VAR_DIR") or ROOT / "var") / "demo.log"
+    log_path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        for program, at in (
-            ("apps.simulator", simulator_port),
-            ("conductor_site", port),
-        ):
-            processes.append(_start(["-m", program, "--port", str(at)], environment))
+        with log_path.open("wb") as log:
+            for program, at in (
+                ("apps.simulator", simulator_port),
+                ("conductor_site", port),
+            ):
+                arguments = ["-m", program, "--port", str(at)]
+                processes.append(_start(arguments, environment, log))
         ready = f"{simulator_url}/healthz", f"{url}/healthz"
         if not all(_wait_until_ready(address, processes) for address in ready):
+            _show_end(log_path)
             return 1
         prepare = _manage("demo_prepare", "--simulator-url", f"{simulator_url}/v1")
         subprocess.run(prepare, cwd=ROOT, env=environment, check=True)
         # They end while people look around.
         processes.append(_start(["-m", "deploy.demo_runs", url], environment))
-        print("  Press Ctrl-C to stop.", flush=True)
+        print(f"  The log is {log_path}. Press Ctrl-C to stop.", flush=True)
         while all(process.poll() is None for process in processes[:2]):
             time.sleep(0.3)
         print("A process ended on its own; stopping the other one.")
+        _show_end(log_path)
         return 1
     except KeyboardInterrupt:
         return 0
@@ -67,12 +76,23 @@ def _manage(*arguments: str) -> list[str]:
 
 
 def _start(
-    arguments: list[str], environment: dict[str, str]
+    arguments: list[str], environment: dict[str, str], log: IO[bytes] | None = None
 ) -> subprocess.Popen[bytes]:
     # Their own sessions: Ctrl-C reaches this process alone, which stops them in order.
     return subprocess.Popen(
-        [sys.executable, *arguments], cwd=ROOT, env=environment, start_new_session=True
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env=environment,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
     )
+
+
+def _show_end(log: Path) -> None:
+    """Print the end of the log, which says why a process ended."""
+    print(log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace"))
+    print(f"The whole log is {log}.")
 
 
 def interrupt(*_: object) -> NoReturn:
@@ -104,7 +124,7 @@ def _wait_until_ready(url: str, processes: list[subprocess.Popen[bytes]]) -> boo
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline:
         if any(process.poll() is not None for process in processes):
-            print("A process ended while starting; see the messages above.")
+            print("A process ended while starting; its messages:")
             return False
         try:
             with urllib.request.urlopen(url, timeout=2):

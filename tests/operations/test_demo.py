@@ -20,6 +20,8 @@ from tests.patience import PATIENCE_S, awaited
 from tests.processes.python import ROOT
 
 pytestmark = pytest.mark.slow
+PRINTED = "printed.txt"
+"""What the demo has written to the terminal."""
 DEMO_PATIENCE_S = 4 * PATIENCE_S
 """It migrates a database, and runs what it shows, beside other tests."""
 
@@ -34,11 +36,14 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "DATABASE_URL": "",
         "REDIS_URL": "",
     }
-    process = subprocess.Popen(
-        [sys.executable, "deploy/demo.py"],
-        cwd=ROOT,
-        env={**os.environ, **ports, **places},
-    )
+    with (folder / PRINTED).open("wb") as printed:
+        process = subprocess.Popen(
+            [sys.executable, "deploy/demo.py"],
+            cwd=ROOT,
+            env={**os.environ, **ports, **places},
+            stdout=printed,
+            stderr=printed,
+        )
     yield folder
     # Both at once, as of Ctrl-C and of `make`, which passes it on.
     process.terminate()
@@ -86,6 +91,18 @@ def test_the_demo_has_runs_to_review(demo: Path) -> None:
 
         # The denied run, and the one that is rated as bad.
         until(lambda: {"error", "policy", "feedback"} <= reasons())
+
+
+def test_the_demo_prints_nothing_after_its_greeting(demo: Path) -> None:
+    # A checkpoint is signed within seconds; the log has its line, for whoever collects
+    # logs, and so has the file of this month.
+    until(lambda: list((demo / "checkpoints").glob("*.jsonl")))
+    printed = until(lambda: (demo / PRINTED).read_text("utf-8"))
+    greeting, _, rest = printed.partition("Press Ctrl-C to stop.\n")
+    assert rest == ""
+    assert "Conductor is at" in greeting
+    assert str(demo / "demo.log") in greeting
+    until(lambda: "conductor.checkpoints" in (demo / "demo.log").read_text("utf-8"))
 
 
 def test_the_demo_has_conversations_to_browse(demo: Path) -> None:
