@@ -54,6 +54,7 @@ ALSO_OPEN = {
     "apps.budgets.periods",  # when a day or month ends
     "apps.budgets.rate_limits",  # asked on every request of a limited key
     "apps.budgets.reservations",  # statements for the ledger's commits
+    "apps.gateway.wrong_paths",  # which paths outside of /v1 are API clients'
     "apps.presets.composing",  # prompts made of presets, for every interface
     "apps.presets.inputs",  # what a preset says
     "apps.presets.templates",  # its variables

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from apps.audit.types import Actor
 from apps.budgets.rate_limits import TokenMeter
-from apps.engine.events import Event, RunCancelled, RunCompleted, RunEnd, RunFailed
+from apps.engine.events import Event, RunCompleted, RunEnd, RunFailed
 from apps.engine.ports import CallParams, Messages, Progress, ReusedAnswer
 from apps.engine.usage import Cost, Usage
 from apps.planners.fixed import FixedPlanner
@@ -301,13 +301,9 @@ class RunSummary:
     @property
     def answer(self) -> str:
         """Return the answer, the best one so far, or why it was refused."""
-        match self.end:
-            case RunCompleted():
-                return self.end.said
-            case RunFailed():
-                return self.end.answer
-            case RunCancelled():
-                return ""
+        if isinstance(self.end, RunCompleted):
+            return self.end.said
+        return self.end.answer if isinstance(self.end, RunFailed) else ""
 
 
 @dataclass(frozen=True, slots=True)

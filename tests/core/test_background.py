@@ -7,8 +7,8 @@ from django.db import transaction
 
 from apps.core.background.pacing import (
     SLICE_S,
+    BackgroundTime,
     BackgroundWork,
-    Budget,
     OpenRequests,
     give_way,
 )
@@ -23,7 +23,7 @@ class Machine:
         self.waits: list[float] = []
         self.is_ending = False
         self.requests = OpenRequests()
-        self.budget = Budget(self.requests, clock=lambda: self.now_s)
+        self.budget = BackgroundTime(self.requests, clock=lambda: self.now_s)
 
     def wait(self, seconds: float) -> bool:
         self.waits.append(seconds)

@@ -44,7 +44,7 @@ class OpenRequests:
             self.count -= 1
 
 
-class Budget:
+class BackgroundTime:
     """The processor time that background threads of a process may use together."""
 
     def __init__(
@@ -82,7 +82,7 @@ class BackgroundWork:
     def __init__(
         self,
         wait: Callable[[float], bool],
-        budget: Budget | None = None,
+        budget: BackgroundTime | None = None,
         *,
         idle_share: float = IDLE_SHARE,
         used: Callable[[], float] = time.thread_time,
@@ -128,7 +128,7 @@ class _Thread(threading.local):
 
 
 open_requests = OpenRequests()
-process_budget = Budget(open_requests)
+process_budget = BackgroundTime(open_requests)
 _thread = _Thread()
 
 
