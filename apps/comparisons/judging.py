@@ -36,6 +36,8 @@ from apps.runs.services import run_cancel, run_start_blocking
 from apps.runs.types import RunOrder, RunRecord, RunRestrictions
 
 MARK_BYTES = 8
+STOPPED_BY_POLICY = frozenset({"policy_denied", "approval_refused", "approval_expired"})
+"""Errors of runs that a policy has stopped."""
 AT_WORK = "a judge is at work on this comparison; wait for its judgement"
 VOTE_FIRST = "vote first: a judgement must not influence a blind vote"
 DIFFERENT_PROMPTS = (
@@ -59,6 +61,11 @@ class JudgeReply:
     reason: str
     """Empty: it gave none, or it has been erased."""
     is_readable: bool
+
+    @property
+    def is_stopped_by_policy(self) -> bool:
+        """Say whether a policy kept the judge from answering."""
+        return self.run.error_code in STOPPED_BY_POLICY
 
 
 def judgement_ask(

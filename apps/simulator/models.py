@@ -5,7 +5,7 @@ exact tests and benchmarks: `echo`, `instant`, `delay-<ms>`, `tokens-<n>-<per_s>
 `scripted`, `scripted-<per_s>`, `scripted-conductor`, `thinker` (thinks aloud before it
 answers, and finds half of the prompt in a cache), `filtered` (the provider holds back
 the rest) and `refuser` (it declines). All of them go on from an answer that has begun,
-only `forgetful` begins anew; workers also call tools and look at images.
+only `forgetful` begins anew; workers also call tools, look at images and judge answers.
 """
 
 from __future__ import annotations
@@ -14,8 +14,15 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from apps.simulator import briefing, conductor, conductor_prompt, looking, tools
-from apps.simulator.answers import SimulatedAnswer, answer, signed
+from apps.simulator import (
+    briefing,
+    conductor,
+    conductor_prompt,
+    judging,
+    looking,
+    tools,
+)
+from apps.simulator.answers import SimulatedAnswer, answer, beliefs, signed
 from apps.simulator.benchmark.answers import bench_answer
 from apps.simulator.benchmark.planning import planned
 from apps.simulator.benchmark.workers import (
@@ -104,6 +111,8 @@ def work(
         draft = conductor.plan(conductor_prompt.read(request), seed)
         return _as_planner(worker, draft, request, seed)
     text = request.last_user_text
+    if judged := judging.judgement(text, lambda asked: beliefs(worker, asked, seed)):
+        return _as_judge(worker, judged, text, seed)
     told = briefing.read(text)
     answered = _answered(worker, told, request, seed)
     calls = tools.wanted(request, told.part, told.asking, answered.short)
@@ -125,6 +134,10 @@ def _work_on_bench(
         draft = planned(worker, conductor_prompt.read(request), seed)
         return _as_planner(worker, draft, request, seed)
     text = request.last_user_text
+    if judged := judging.judgement(
+        text, lambda asked: _bench_belief(worker, asked, seed)
+    ):
+        return _as_judge(worker, judged, text, seed)
     answered = bench_answer(worker, briefing.read(text), seed, request.begun)
     return SimulatedReply(
         cut(_shown(worker.name, answered, request)),
@@ -144,6 +157,21 @@ def _as_planner(
         first_token_s=_first_token_s(worker, request.last_user_text, seed),
         tokens_per_s=worker.tokens_per_s,
     )
+
+
+def _as_judge(
+    worker: SimulatedWorker | BenchWorker, judged: str, text: str, seed: int
+) -> SimulatedReply:
+    return SimulatedReply(
+        cut(judged),
+        first_token_s=_first_token_s(worker, text, seed),
+        tokens_per_s=worker.tokens_per_s,
+    )
+
+
+def _bench_belief(worker: BenchWorker, question: str, seed: int) -> tuple[str, ...]:
+    short = bench_answer(worker, Briefing(question), seed).short
+    return (short,) if short else ()
 
 
 def _first_token_s(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import uuid
 
@@ -18,6 +19,7 @@ from apps.runs.selectors import run_record, run_view
 from tests.comparisons.conftest import signed_in, start
 from tests.conftest import Site
 from tests.factories import ACTOR
+from tests.governance.test_policies import in_force
 from tests.patience import eventually
 from tests.rest.conftest import member
 
@@ -292,3 +294,51 @@ def _main(page: str) -> str:
     """Return the part of a page that is about the comparison."""
     start = page.index("<main") if "<main" in page else 0
     return re.sub(r'name="csrfmiddlewaretoken" value="[^"]*"', "", page[start:])
+
+
+def judged(site: Site, comparison: Comparison, judge: str) -> str:
+    """Ask a judge, and return the page once it has answered."""
+    place = f"/comparisons/{comparison.id}/"
+    alice = signed_in(site.cast.alice)
+    alice.post(f"{place}judge/", {"judge": f"worker/{judge}"})
+    ended(site, comparison.id)
+    return html.unescape(alice.get(place).content.decode())
+
+
+def test_simulated_judge_judges_in_both_orders(site):
+    site.add_worker("sim-atlas")
+    site.add_worker("scripted")
+    asked = "What is 17 * 23? [[say It is **405**.]]"
+    models = ("worker/scripted", "worker/sim-birch")
+    comparison = ended(site, start(site, *models, prompt=asked))
+    page = judged(site, comparison, "sim-atlas")
+    assert "sim-atlas finds B better, in both orders." in page
+    assert "I get 391; the second answer agrees most with that." in page
+    assert "I get 391; the first answer agrees most with that." in page
+
+
+def test_judge_that_a_policy_stops_is_said_to_be_stopped_by_it(site):
+    site.add_worker("sim-atlas")
+    comparison = ended(site, start(site, *THREE[1:]))
+    rule = {
+        "name": "No judges",
+        "conditions": {"words": ["Compare 2 answers"]},
+        "effect": {"kind": "deny"},
+    }
+    in_force(site, rule)
+    page = judged(site, comparison, "sim-atlas")
+    assert comparison.judgements.get().state == JudgementState.FAILED
+    assert "A policy stopped sim-atlas before it gave a judgement." in page
+    assert "No judges" in page
+    assert "A policy stopped the judge, so nothing here says which" in page
+    assert "could be read" not in page
+    assert "readable" not in page
+
+
+def test_judge_whose_model_fails_is_said_to_have_failed(site):
+    site.add_worker("fault-401")
+    comparison = ended(site, start(site, *THREE[1:]))
+    page = judged(site, comparison, "fault-401")
+    assert "fault-401 failed before it gave a judgement." in page
+    assert "The judge failed, so nothing here says which answer is better." in page
+    assert "readable" not in page

@@ -55,6 +55,10 @@ UNDECIDED: Mapping[str, str] = {
     ),
 }
 """What is said without votes, by what came of asking a judge."""
+STOPPED_JUDGE = _(
+    "A policy stopped the judge, so nothing here says which answer is better."
+)
+FAILED_JUDGE = _("The judge failed, so nothing here says which answer is better.")
 JUDGED: Mapping[str, str] = {
     JudgementState.RUNNING: _("{judge} is reading the answers, in both orders."),
     JudgementState.BETTER: _("{judge} finds {letter} better, in both orders."),
@@ -66,6 +70,8 @@ JUDGED: Mapping[str, str] = {
     JudgementState.FAILED: _("{judge} gave no judgement that could be read."),
 }
 """What came of asking a judge."""
+STOPPED = _("A policy stopped {judge} before it gave a judgement.")
+FAILED = _("{judge} failed before it gave a judgement.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +153,35 @@ class ShownJudgement:
     def words(self) -> str:
         """Return what came of it in words."""
         place = self.judgement.position
-        return gettext(JUDGED[self.judgement.state]).format(
+        words = JUDGED[self.judgement.state]
+        if self.is_stopped_by_policy:
+            words = STOPPED
+        elif self.has_failed:
+            words = FAILED
+        return gettext(words).format(
             judge=direct_worker(self.judgement.worker) or self.judgement.worker,
             letter="" if place is None else LETTERS[place],
         )
+
+    @property
+    def undecided(self) -> str:
+        """Return what it means for the answers that none is better, in words."""
+        words = UNDECIDED.get(self.judgement.state, NOT_JUDGED)
+        if self.is_stopped_by_policy:
+            words = STOPPED_JUDGE
+        elif self.has_failed:
+            words = FAILED_JUDGE
+        return gettext(words)
+
+    @property
+    def is_stopped_by_policy(self) -> bool:
+        """Say whether a policy has stopped the judge, in one order or both."""
+        return any(reply.is_stopped_by_policy for reply in self.replies)
+
+    @property
+    def has_failed(self) -> bool:
+        """Say whether a call of the judge has ended without an answer."""
+        return any(reply.run.error_code for reply in self.replies)
 
     @property
     def cost_micros(self) -> int:
@@ -265,8 +296,7 @@ class ComparisonSheet:
             if self.view.leading == VoteChoice.NONE:
                 return gettext("None of the answers is good, by the votes.")
             return gettext("No answer is better than the others, by the votes.")
-        state = self.judgement.judgement.state if self.judgement else ""
-        return gettext(UNDECIDED.get(state, NOT_JUDGED))
+        return self.judgement.undecided if self.judgement else gettext(NOT_JUDGED)
 
     def _decided(self, name: str) -> str:
         assert self.view is not None
