@@ -35,7 +35,7 @@ RESET: Mapping[str, Callable[[Any], None]] = {
     "apps.budgets.rate_limits._limiter_of": uncache,
     "apps.budgets.selectors._standings": clear,
     "apps.core.background.pacing.open_requests": renew,
-    "apps.core.background.pacing.process_budget": clear,
+    "apps.core.background.pacing.background_time": clear,
     "apps.core.redaction.known_secrets": uncache,
     "apps.core.redis_outage.redis_outage": end,
     "apps.evaluation.ab.arms._active": clear,

@@ -23,7 +23,7 @@ class Machine:
         self.waits: list[float] = []
         self.is_ending = False
         self.requests = OpenRequests()
-        self.budget = BackgroundTime(self.requests, clock=lambda: self.now_s)
+        self.background_time = BackgroundTime(self.requests, clock=lambda: self.now_s)
 
     def wait(self, seconds: float) -> bool:
         self.waits.append(seconds)
@@ -35,7 +35,7 @@ class Machine:
         self.used_s += seconds
 
     def thread(self) -> BackgroundWork:
-        return BackgroundWork(self.wait, self.budget, used=lambda: self.used_s)
+        return BackgroundWork(self.wait, self.background_time, used=lambda: self.used_s)
 
 
 def test_background_has_a_tenth_of_a_core_while_a_request_is_open() -> None:

@@ -110,7 +110,7 @@ def test_request_that_is_open_goes_before_the_next_step(
     job: Chore, leases: list[uuid.UUID]
 ) -> None:
     """As long as the background has used more than its share."""
-    pacing.process_budget.spend(PATIENCE_S)
+    pacing.background_time.spend(PATIENCE_S)
     with pacing.open_requests.one():
         assert steps_until_closed(job, leases[0]) == 1
 

@@ -82,7 +82,7 @@ class BackgroundWork:
     def __init__(
         self,
         wait: Callable[[float], bool],
-        budget: BackgroundTime | None = None,
+        allowance: BackgroundTime | None = None,
         *,
         idle_share: float = IDLE_SHARE,
         used: Callable[[], float] = time.thread_time,
@@ -92,7 +92,7 @@ class BackgroundWork:
         `used` tells the processor time of the thread.
         """
         self._wait = wait
-        self._budget = budget or process_budget
+        self._allowance = allowance or background_time
         self._idle_pauses = 1 / idle_share - 1
         self._used = used
         self._begin_s = used()
@@ -110,9 +110,9 @@ class BackgroundWork:
     def step_done(self) -> bool:
         """Pause after a step; True: the thread is to end."""
         used_s = self._used() - self._begin_s
-        self._budget.spend(used_s)
+        self._allowance.spend(used_s)
         is_over = self._wait(max(MIN_PAUSE_S, used_s * self._idle_pauses))
-        while not is_over and (debt_s := self._budget.debt_s()):
+        while not is_over and (debt_s := self._allowance.debt_s()):
             is_over = self._wait(min(debt_s, LOOK_S))
         self._begin_s = self._used()
         return is_over
@@ -128,7 +128,7 @@ class _Thread(threading.local):
 
 
 open_requests = OpenRequests()
-process_budget = BackgroundTime(open_requests)
+background_time = BackgroundTime(open_requests)
 _thread = _Thread()
 
 
