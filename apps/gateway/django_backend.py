@@ -13,7 +13,7 @@ from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
 from apps.core.single_flight import SingleFlight
 from apps.gateway.model_facts import ModelFacts, facts_of_tier, facts_of_worker
-from apps.pools.models import WorkerKind
+from apps.pools.models import TierPlanner, WorkerKind
 from apps.pools.selectors import pool_list
 from apps.presets.composing import ComposedPrompt, PresetCall, preset_compose
 from apps.runs.planning.model_resolver import direct_model
@@ -143,7 +143,10 @@ def _read_models(holder: KeyHolder) -> dict[str, ModelFacts]:
     named: dict[str, ModelFacts] = {}
     own: dict[str, ModelFacts] = {}
     direct: dict[str, ModelFacts] = {}
-    for pool in pool_list(holder.team_id).prefetch_related("places__worker__prices"):
+    pools = pool_list(holder.team_id).prefetch_related(
+        "places__worker__prices", "conductor__prices"
+    )
+    for pool in pools:
         workers = [
             worker
             for worker in pool.enabled_workers
@@ -151,14 +154,16 @@ def _read_models(holder: KeyHolder) -> dict[str, ModelFacts]:
         ]
         able = [worker for worker in workers if worker.kind == WorkerKind.CHAT]
         tiers = [
-            tier.name
+            tier
             for tier in pool.tiers.all()
             if able and tier.name in (holder.allowed_tiers or {tier.name})
         ]
         for tier in tiers:
-            named[f"{pool.name}/{tier}"] = facts_of_tier(able)
+            has_conductor = TierPlanner(tier.planner).has_conductor
+            facts = facts_of_tier(able, pool.conductor if has_conductor else None)
+            named[f"{pool.name}/{tier.name}"] = facts
             if pool.is_default:
-                default[f"conductor-{tier}"] = named[f"{pool.name}/{tier}"]
+                default[f"conductor-{tier.name}"] = facts
         for worker in workers:
             place_of = own if pool.is_default else direct
             name = direct_model(worker.name, None if pool.is_default else pool.name)

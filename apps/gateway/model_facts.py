@@ -2,8 +2,9 @@
 
 Of a tier: the context is that of its roomiest worker, because a step goes to one that
 has room; the longest answer is what each worker may write; a parameter is supported if
-every worker takes it, images and tools if any does, because plans name those. A tier's
-price is unknown before it has a plan.
+every worker takes it, images and tools if any does, because plans name those. What a
+plan will cost is unknown before there is one, so the price is the highest that a token
+can have: with the usage of an answer, the sum of all calls, no answer costs more.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from apps.llm.protocols.registry import PROTOCOLS
 from apps.llm.types import EXTRA_PARAMS
-from apps.pools.models import Price, Worker, WorkerKind
+from apps.pools.models import Conductor, Price, Worker, WorkerKind
 from apps.pools.selectors import price_in_force, protocol_of
 
 PARAMETERS = (
@@ -44,7 +45,7 @@ class ModelFacts:
     takes_images: bool
     parameters: tuple[str, ...]
     pricing: dict[str, str] | None = None
-    """Dollars per token, exactly. None: unknown."""
+    """Dollars per token: of a worker exactly, of a tier at most. None: unknown."""
     output: str = "text"
     """What it makes: text or embeddings."""
 
@@ -90,10 +91,11 @@ def facts_of_worker(worker: Worker) -> ModelFacts:
     )
 
 
-def facts_of_tier(workers: Sequence[Worker]) -> ModelFacts:
+def facts_of_tier(workers: Sequence[Worker], conductor: Conductor | None) -> ModelFacts:
     """Return what is known of a tier of these workers, of which there is one at least.
 
-    Without the tier's own limits: they bind a run, not what a model can take.
+    `conductor`: what plans for it; None: no model does. Without the tier's own limits:
+    they bind a run, not what a model can take.
     """
     contexts = [w.context_tokens for w in workers if w.context_tokens is not None]
     shared = set.intersection(*(set(_extra(w, is_direct=False)) for w in workers))
@@ -102,6 +104,7 @@ def facts_of_tier(workers: Sequence[Worker]) -> ModelFacts:
         min(w.max_output_tokens for w in workers),
         any(w.accepts_images for w in workers),
         _parameters(shared, has_tools=any(w.accepts_tools for w in workers)),
+        _highest([*workers, conductor] if conductor else workers),
     )
 
 
@@ -127,6 +130,18 @@ def _pricing(price: Price | None) -> dict[str, str] | None:
     if price.cached_input_micros is not None:
         pricing["input_cache_read"] = _dollars(price.cached_input_micros)
     return pricing
+
+
+def _highest(models: Sequence[Worker | Conductor]) -> dict[str, str] | None:
+    """Return the most that a token of these models costs; None if one is unknown."""
+    prices = [price_in_force(model.prices.all()) for model in models]
+    known = [price for price in prices if price is not None]
+    if len(known) < len(models):
+        return None
+    return {
+        "prompt": _dollars(max(price.input_micros for price in known)),
+        "completion": _dollars(max(price.output_micros for price in known)),
+    }
 
 
 def _dollars(micros_per_million: int) -> str:

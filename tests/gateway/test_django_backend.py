@@ -146,6 +146,29 @@ def test_what_is_unknown_is_null_and_never_zero(team: Team) -> None:
         assert (told[name]["context_length"], told[name]["pricing"]) == (None, None)
 
 
+def test_C11_a_tier_costs_the_most_that_any_of_its_models_does(team: Team) -> None:
+    pool = PoolFactory.create(team=team, workers=("alpha", "beta"))
+    assert pool.conductor is not None
+    pool.tiers.filter(name="mini").update(planner="single_worker")
+    alpha, beta = Worker.objects.for_team(team.id).order_by("name")
+    PriceFactory.create(worker=alpha, input_micros=3_000_000, output_micros=1_000_000)
+    PriceFactory.create(worker=beta, input_micros=1_000_000, output_micros=4_000_000)
+    told = documents(team)
+    assert told["conductor-mini"]["pricing"] == {
+        "prompt": "0.000003",
+        "completion": "0.000004",
+    }
+    assert told["conductor-ultra"]["pricing"] is None  # its conductor has no price
+    dear = {"input_micros": 5_000_000, "output_micros": 0}
+    PriceFactory.create(team=team, worker=None, conductor=pool.conductor, **dear)
+    assert documents(team)["conductor-ultra"]["pricing"] == {
+        "prompt": "0.000005",
+        "completion": "0.000004",
+    }
+    only = documents(team, allowed_workers=["beta"])["conductor-mini"]["pricing"]
+    assert only["prompt"] == "0.000001"
+
+
 def test_a_tier_is_told_by_the_workers_that_the_key_may_use(team: Team) -> None:
     PoolFactory(team=team, workers=("alpha", "beta", "gamma"))
     for name, context, output, extra in (
