@@ -6,10 +6,15 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.browser import runs
+from tests.browser.plans import question_with
 from tests.browser.screens import PHONE, fits
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 SUM = "What is 17 * 23 + 4?"
+HIDDEN = """() => [...document.querySelectorAll("#run-graph, #run-graph .graph")]
+  .filter((e) => e.scrollHeight > e.clientHeight)
+  .map((e) => `${e.id}: ${e.scrollHeight} in ${e.clientHeight}`)"""
+"""Boxes around the drawing that cut it at the bottom."""
 WIDTH = "document.querySelector('.graph__svg').getBoundingClientRect().width"
 
 
@@ -29,6 +34,23 @@ async def test_each_node_says_what_its_step_does_and_what_it_took(visit, site):
     for number, subtask in enumerate(plan.subtasks):
         await expect(nodes.nth(number)).to_contain_text(subtask[:60])
         await expect(nodes.nth(number)).to_contain_text("tokens · ")
+
+
+@pytest.mark.parametrize("size", [(1440, 900), PHONE], ids=["screen", "phone"])
+@pytest.mark.parametrize("parallel", [2, 3])
+async def test_a_live_plan_is_whole(visit, site, hire, models, size, parallel):
+    await hire("instant")
+    models.hold()
+    page = (await visit(site.cast.alice, size=size)).page
+    await page.goto("/")
+    first = [(0, f"List part {n}, with figures.", list[int]()) for n in range(parallel)]
+    last = (0, "Combine all parts into a recommendation.", list(range(parallel)))
+    await runs.start(page, question_with(*first, last))
+    running = page.locator('#run-graph a.node[data-state="running"]')
+    await expect(running).to_have_count(parallel)
+    assert await page.evaluate(HIDDEN) == []
+    models.release()
+    await runs.ends(page)
 
 
 async def test_a_step_that_is_open_follows_its_run(visit, site, hire, models):
