@@ -161,7 +161,7 @@ def _settled(
     most = max(votes.values())
     best = [short for short, count in votes.items() if count == most]
     chosen = own.answer if own.answer in best else best[0]
-    rows = [f"| agent {agent} | {short or '–'} |" for agent, short in said]
+    rows = [f"| step {agent + 1} | {short or '–'} |" for agent, short in said]
     rows.append(f"| my own check | {own.answer} |")
     table = "| Source | Answer |\n|---|---|\n" + "\n".join(rows)
     known = {claim.answer: claim.working for claim in (solved.right, *solved.slips)}

@@ -82,7 +82,7 @@ async def test_whole_plan_runs_to_the_right_answer(ask: Asker) -> None:
     assert plan is not None
     responses = await _run(ask, SUM, plan)
     assert responses[2].startswith("**395**")
-    assert "| agent 1 |" in responses[2]
+    assert "| step 2 |" in responses[2]
 
 
 async def test_good_answer_is_kept(ask: Asker) -> None:

@@ -73,7 +73,7 @@ async def test_aggregator_goes_with_the_majority(ask: Asker) -> None:
     earlier = (("a", "**41**"), ("b", "**41**"))
     answer = await ask(PERFECT, worker_message("What is 6*7?", COMBINE, earlier))
     assert answer.startswith("**41**")
-    assert "| agent 1 | 41 |" in answer
+    assert "| step 2 | 41 |" in answer
 
 
 async def test_aggregator_decides_between_two_that_differ(ask: Asker) -> None:
