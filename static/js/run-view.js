@@ -168,7 +168,7 @@ export class RunView {
   endNumbers() {
     this.stopNumbers?.();
     const left = this.body?.querySelector("#run-pace [data-left]");
-    if (left) left.textContent = left.textContent.replace(/;.*$/, ".");
+    if (left) left.textContent = "\u00a0";
     this.body?.querySelector("#run-pace [data-notify]")?.remove();
   }
 }
