@@ -12,10 +12,10 @@ from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from apps.accounts.models import Permission, User
-from apps.accounts.selectors import roles_with
+from apps.accounts.models import User
 from apps.core.plain_text import plain_line
 from apps.governance.approvals.links import approval_link
+from apps.governance.approvals.pending import approvers_of
 from apps.governance.approvals.recorded import data_class_on_record
 from apps.runs.models import ApprovalState, PlanApproval
 
@@ -36,22 +36,12 @@ def approvers_notify(run_id: uuid.UUID) -> int:
     waiting = PlanApproval.objects.across_teams().select_related("run", "team")
     approval = waiting.get(run_id=run_id, settled_at=None)
     sent = 0
-    for person in _approvers(approval):
+    for person in approvers_of(approval):
         try:
             sent += _mail(approval, person).send()
         except OSError as exc:  # SMTP's errors among them
             logger.warning("a mail to an approver could not be sent: %s", exc)
     return sent
-
-
-def _approvers(approval: PlanApproval) -> list[User]:
-    """Return who may decide about a plan."""
-    roles = roles_with(Permission.APPROVE_PLANS)
-    people = User.objects.filter(
-        memberships__team=approval.team_id, memberships__role__in=roles, is_active=True
-    )
-    found = people.order_by("email")
-    return [each for each in found if each.id != approval.requester_id]
 
 
 def _mail(approval: PlanApproval, person: User) -> EmailMessage:

@@ -64,7 +64,13 @@ from apps.playground.composing.presets import (
 )
 from apps.playground.composing.settings import settings_in
 from apps.playground.forms import RunForm
-from apps.playground.run_page import RunBody, compose, failed_worker, pace_of
+from apps.playground.run_page import (
+    RunBody,
+    compose,
+    failed_worker,
+    pace_of,
+    with_approvers,
+)
 from apps.playground.samples import Sample, samples_shown
 from apps.playground.sharing.views import may_share
 from apps.pools.models import TierName
@@ -125,7 +131,7 @@ def conversation_page(
         turns = turns[: turns.index(replaced)]
     earlier, last = turns[:-1], turns[-1] if turns else None
     first = 0 if "all" in request.GET else max(0, len(earlier) - EARLIER_SHOWN)
-    body = compose(last.run.id, run_events(last.run), timezone.now()) if last else None
+    body = _body(request, last.run.id) if last else None
     return _page(
         request,
         conversation=conversation,
@@ -377,7 +383,8 @@ def _body(request: TeamRequest, run_id: uuid.UUID | None) -> RunBody | None:
     if run_id is None:
         return None
     run = access_run(team_id=request.team.id, run_id=run_id)
-    return compose(run.id, run_events(run), timezone.now())
+    composed = compose(run.id, run_events(run), timezone.now())
+    return with_approvers(request.team.id, composed)
 
 
 def _data_classes(request: TeamRequest) -> tuple[str, ...]:

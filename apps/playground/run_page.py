@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import orjson
 
 from apps.core import plan_layout
+from apps.governance.approvals.pending import approval_in_teams, approvers_of
 from apps.playground import timeline
 from apps.playground.question import Question, question_of
 from apps.pools.models import Worker
@@ -22,6 +23,9 @@ from apps.runs.records.round_view import RoundView, StepView
 from apps.runs.records.run_view import RunView, fold
 from apps.runs.selectors import usual_times
 from apps.runs.types import RecordedEvent
+
+APPROVERS_SHOWN = 5
+"""Names of people who may approve a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,19 @@ class DrawnRound:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldPlan:
+    """A plan that waits for people, and for whom."""
+
+    approvers: tuple[str, ...]
+    """Names of those who may approve it, the first few."""
+    more: int
+    """How many others may."""
+    needed: int
+    """Approvals that it takes."""
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class RunBody:
     """Everything the partials of a run read."""
 
@@ -65,6 +82,8 @@ class RunBody:
     question: Question
     rounds: tuple[DrawnRound, ...]
     timeline: timeline.Timeline
+    held: HeldPlan | None = None
+    """None: no plan waits for people, or the page does not say for whom."""
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -107,6 +126,22 @@ def compose(
         rounds=tuple(_drawn(round_) for round_ in story.rounds),
         timeline=timeline.lay_out(story, now),
     )
+
+
+def with_approvers(team_id: uuid.UUID, body: RunBody) -> RunBody:
+    """Return the body with who may approve the plan that waits, if one does."""
+    waiting = body.story.open_approval
+    approval = approval_in_teams([team_id], body.run_id) if waiting else None
+    if waiting is None or approval is None:
+        return body
+    names = [person.get_full_name() for person in approvers_of(approval)]
+    held = HeldPlan(
+        tuple(names[:APPROVERS_SHOWN]),
+        max(0, len(names) - APPROVERS_SHOWN),
+        waiting.request.approvals_needed,
+        approval.expires_at,
+    )
+    return replace(body, held=held)
 
 
 def pace_of(run: Run | None) -> Pace | None:

@@ -42,7 +42,7 @@ from apps.governance.selectors import (
 from apps.playground.composing.presets import preset_of_run
 from apps.playground.entries import entry_lines, entry_rows
 from apps.playground.part_views import part_or_page
-from apps.playground.run_page import compose, failed_worker, pace_of
+from apps.playground.run_page import compose, failed_worker, pace_of, with_approvers
 from apps.playground.sharing.views import may_share
 from apps.playground.verification_text import verification_text
 from apps.pools.models import TierName
@@ -91,7 +91,8 @@ def run_detail(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     """Show one run with every ledger entry."""
     run = access_run(team_id=request.team.id, run_id=run_id)
     entries = run_entries(run)
-    body = compose(run.id, events_in(entries), timezone.now())
+    composed = compose(run.id, events_in(entries), timezone.now())
+    body = with_approvers(request.team.id, composed)
     feedback = feedback_list(request.team.id, run.id)
     own = (each for each in feedback if each.actor_id == request.actor.id)
     context = {
@@ -127,7 +128,8 @@ def run_body(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     run = access_run(team_id=request.team.id, run_id=run_id)
     is_detail = request.GET.get("view") == "detail"
     entries = run_entries(run)
-    body = compose(run.id, events_in(entries), timezone.now())
+    composed = compose(run.id, events_in(entries), timezone.now())
+    body = with_approvers(request.team.id, composed)
     is_known = body.story.last_seq in known_places(request)
     with_entries = is_detail and not is_known
     context = {

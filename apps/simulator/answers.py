@@ -162,7 +162,7 @@ def _settled(
     best = [short for short, count in votes.items() if count == most]
     chosen = own.answer if own.answer in best else best[0]
     rows = [f"| step {agent + 1} | {short or '–'} |" for agent, short in said]
-    rows.append(f"| my own check | {own.answer} |")
+    rows.append(f"| this step's own check | {own.answer} |")
     table = "| Source | Answer |\n|---|---|\n" + "\n".join(rows)
     known = {claim.answer: claim.working for claim in (solved.right, *solved.slips)}
     verdict = _judgement(len(votes), most)

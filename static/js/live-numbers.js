@@ -32,7 +32,7 @@ export function startNumbers(slot, live) {
     }
     const pace = slot.querySelector("#run-pace");
     if (!pace) return;
-    if (pace.dataset.usualMs) sayLeft(pace, elapsed);
+    if (pace.dataset.usualMs) sayLeft(pace, elapsed, Boolean(slot.querySelector("#run-body[data-held]")));
     showCost(slot, JSON.parse(pace.dataset.prices), live());
   });
 }
@@ -55,14 +55,15 @@ function stretch(timeline, elapsed) {
   }
 }
 
-/** @param {HTMLElement} pace @param {number} elapsed */
-function sayLeft(pace, elapsed) {
+/** @param {HTMLElement} pace @param {number} elapsed @param {boolean} isHeld true: it waits for people, however long they take */
+function sayLeft(pace, elapsed, isHeld) {
   const usual = Number(pace.dataset.usualMs);
   const left = Math.ceil((usual - elapsed) / 1000);
   const rest = left > 0 ? say("≈ {time} left").replace("{time}", `${left} s`) : say("longer than usual");
   const words = say("Usually about {time}; {rest}.").replace("{time}", duration(usual)).replace("{rest}", rest);
   const place = pace.querySelector("[data-left]");
-  if (place.textContent !== words) place.textContent = words;
+  const shown = isHeld ? "" : words;
+  if (place.textContent !== shown) place.textContent = shown;
 }
 
 /**

@@ -15,7 +15,7 @@ import { say } from "./words.js";
 
 const OVER = new Set(["completed", "failed", "cancelled"]);
 /** Attributes of a body that decide which of its parts comes first and how high it is. */
-const PLACES = ["data-live", "data-awaited"];
+const PLACES = ["data-live", "data-awaited", "data-held"];
 const LINK_WORDS = {
   lost: say("Connection lost, reconnecting. The run continues and is on record."),
   slow: say("The server has not answered for a while. The run continues and is on record."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import threading
 import uuid
 from typing import Any
@@ -23,6 +24,7 @@ from apps.runs.selectors import run_events
 from tests.conftest import Site
 from tests.governance.approval_runs import (
     HOLD,
+    TWO,
     actions_of,
     approve,
     colleague,
@@ -321,3 +323,23 @@ def test_rows_and_chain_agree_after_every_way_out(site: Site) -> None:
     assert verify_team(site.cast.team.id).is_intact
     assert not verify_rows(site.cast.team.id).faults
     assert not PlanApproval.objects.across_teams().filter(settled_at=None).exists()
+
+
+def test_a_held_run_says_who_may_approve_it_and_until_when(site: Site) -> None:
+    in_force(site, TWO)
+    colleague(site, "ada", Role.ADMIN)
+    run_id = start(member(site.cast.bob))
+    approval = PlanApproval.objects.across_teams().get(run_id=run_id)
+    browser = member(site.cast.bob).client
+    for path in (f"/runs/{run_id}/", f"/runs/{run_id}/body/"):
+        page = html.unescape(browser.get(path).content.decode())
+        told = page[page.index("This plan waits for 2 approvals") :][:600]
+        assert "These people may approve it:" in told
+        assert "Alice" in told
+        assert "Ada" in told
+        assert "Bob" not in told  # nobody approves their own run
+        assert approval.expires_at.strftime("%H:%M") in told
+        assert "data-held" in page
+        assert "Usually about" not in page
+    outside = member(site.cast.mallory).client.get(f"/runs/{run_id}/")
+    assert outside.status_code == 404

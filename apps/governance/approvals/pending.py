@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from apps.accounts.models import Permission, User
+from apps.accounts.selectors import roles_with
 from apps.core.errors import ConductorError, NotFound
 from apps.engine import events as ev
 from apps.engine.plan import Plan
@@ -69,6 +71,16 @@ def approval_in_teams(
     """Return the newest approval of a run of one of these teams; None if none is."""
     rows = PlanApproval.objects.across_teams().filter(team_id__in=team_ids)
     return rows.filter(run_id=run_id).order_by("-id").first()
+
+
+def approvers_of(approval: PlanApproval) -> list[User]:
+    """Return who may decide about a plan: never the person who asked."""
+    roles = roles_with(Permission.APPROVE_PLANS)
+    people = User.objects.filter(
+        memberships__team=approval.team_id, memberships__role__in=roles, is_active=True
+    )
+    found = people.order_by("email")
+    return [each for each in found if each.id != approval.requester_id]
 
 
 def runs_waiting(

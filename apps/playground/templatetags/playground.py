@@ -16,8 +16,6 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_noop as _
 
-from apps.accounts.models import Permission, Role
-from apps.accounts.selectors import roles_with
 from apps.core import plan_layout
 from apps.engine.usage import Cost
 from apps.playground import numbering, words
@@ -93,13 +91,6 @@ register.filter("shown_calls", shown_calls)
 def short_hash(text: str) -> str:
     """Return the first characters of a hash, without the name of its algorithm."""
     return text.rpartition(":")[2][:8]
-
-
-@register.simple_tag
-def approving_roles() -> str:
-    """Return the roles that may approve plans, in words."""
-    roles = roles_with(Permission.APPROVE_PLANS)
-    return ", ".join(gettext(Role(role).label) for role in roles)
 
 
 @register.simple_tag

@@ -273,11 +273,6 @@ class ApprovalView:
         return "withdrawn" if self.is_withdrawn else "waiting"
 
     @property
-    def expires_at(self) -> datetime:
-        """Return until when the plan waits."""
-        return datetime.fromisoformat(self.request.expires_at)
-
-    @property
     def approvers(self) -> tuple[str, ...]:
         """Return the names of those who decided."""
         return self.settled.approvers if self.settled else ()
