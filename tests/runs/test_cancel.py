@@ -21,12 +21,13 @@ FOREVER = "delay-3600000"
 
 
 @pytest.fixture
-def stuck(stage, recruit, watch):
+def stuck(stage, recruit, watch, models):
     """A run whose second step is in flight, and a socket that has seen it start."""
     run = stage.start(planned([0, *recruit(FOREVER)]))
     socket = watch(run)
     until(socket, "step.completed")
     until(socket, "step.started")
+    assert calls_in_flight(models, 1)  # it is sent after it is on record
     return run, socket
 
 

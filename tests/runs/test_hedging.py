@@ -14,9 +14,9 @@ from apps.runs.execution.executor import get_executor
 from apps.runs.execution.latency_stats import ENOUGH
 from apps.runs.models import Run, Step
 from apps.runs.selectors import run_record
+from tests.patience import eventually
 from tests.runs.asking import Stage, planned
 from tests.runs.starting import Heard, on_loop, order, run
-from tests.runs.test_cancel import calls_are_closed
 
 SLOW = "delay-3600000"
 """It would answer in an hour."""
@@ -61,7 +61,13 @@ def test_rival_answers_and_the_late_call_is_closed(stage, late, models, is_strea
     assert [(s.attempt, s.worker) for s in started] == [(1, SLOW), (2, "sim-delta")]
     assert (failed.attempt, failed.fault) == (1, "cancelled")
     assert (done.attempt, heard.summary.worker) == (2, "sim-delta")
-    assert calls_are_closed(models)
+    assert eventually(lambda: late_calls_are_closed(models.stats()))
+
+
+def late_calls_are_closed(stats: dict[str, Any]) -> bool:
+    """Return whether every call that reached the late worker has been closed."""
+    arrived = stats["requests"].get(SLOW, 0)
+    return (stats["in_flight"], stats["disconnected"]) == (0, arrived)
 
 
 def test_both_calls_are_in_every_sum(stage, late):
