@@ -212,14 +212,15 @@ async def test_copied_curl_works_until_the_budget_is_used_up(visit, open_site):
     assert refused["code"] == "insufficient_quota"
     assert "budget of API key 'Cron job'" in refused["message"]
     assert re.search(r"of \$0\.05 left;.* resets at \d{4}-", refused["message"])
+    assert "this run likely costs" in refused["message"]
     await page.get_by_role("link", name="Budgets").click()
     row = page.locator(".budget-row", has_text="Cron job")
     await expect(row).to_contain_text("of $0.05 per day")
-    await expect(row).to_contain_text("Nearly used up")
+    await expect(row).to_contain_text("left")
     await expect(row).to_contain_text("Resets")
     await page.get_by_role("link", name="Usage").click()
     used = page.get_by_role("region", name="API key").get_by_role("row")
-    await expect(used.filter(has_text="Cron job")).to_contain_text("$0.04")
+    await expect(used.filter(has_text="Cron job")).to_contain_text("$0.02")
 
 
 async def test_refusal_is_a_429_with_the_time_to_wait(visit, open_site):

@@ -46,11 +46,18 @@ class Said:
 
     @property
     def answer(self) -> str:
+        return self._said("content")
+
+    @property
+    def refusal(self) -> str:
+        return self._said("refusal")
+
+    def _said(self, field: str) -> str:
         if not self.is_streamed:
-            content: str = json.loads(self.text)["choices"][0]["message"]["content"]
-            return content
+            message = json.loads(self.text)["choices"][0]["message"]
+            return message[field] or ""
         return "".join(
-            choice["delta"].get("content") or ""
+            choice["delta"].get(field) or ""
             for chunk in self.chunks
             for choice in chunk.get("choices", ())
         )

@@ -80,7 +80,8 @@ def wrong_with(said: Said) -> str:
         usage = said.usage
         if (usage["prompt_tokens"], usage["completion_tokens"]) != told:
             return f"the client was told {usage}, the ledger {told}"
-        if said.answer.strip() != end.answer.strip():
+        told_texts = said.answer.strip(), said.refusal
+        if told_texts != (end.answer.strip(), end.refusal):
             return "the client got another answer than the ledger"
         return ""
     if isinstance(end, ev.RunCompleted) or said.error is None:
