@@ -127,6 +127,8 @@ class JoiningProtocol(HttpToolsProtocol):
         cycle = self.cycle
         if cycle is None or cycle.more_body or cycle.response_started:
             return False
+        if self.pipeline:  # the answer before this one's would get the probes
+            return False
         if self.scheme == "https":  # asyncio's TLS knows no half-closed connections
             return False
         cycle.keep_alive = False

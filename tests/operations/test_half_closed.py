@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from typing import Any
@@ -21,6 +22,7 @@ class App:
 
     def __init__(self) -> None:
         self.is_gone = threading.Event()
+        self.may_end = threading.Event()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         await receive()
@@ -30,6 +32,12 @@ class App:
             return
         head = {"type": "http.response.start", "status": 200, "headers": []}
         await send(head)
+        if scope["path"] == "/hold":
+            await send({"type": "http.response.body", "body": b"so", "more_body": True})
+            listening = asyncio.create_task(receive())
+            await asyncio.to_thread(self.may_end.wait, PATIENCE_S)
+            listening.cancel()
+            return
         for more_body in (True, False):
             body = {"type": "http.response.body", "body": b"so", "more_body": more_body}
             await send(body)
@@ -64,6 +72,18 @@ def test_a_client_that_waits_with_half_a_connection_is_probed(
         assert connection.recv(len(PROBE), socket.MSG_WAITALL) == PROBE
         assert not app.is_gone.is_set()
     assert app.is_gone.wait(PATIENCE_S)
+
+
+def test_no_probe_falls_into_the_answer_before(app: App, address: Any) -> None:
+    held = b"GET /hold HTTP/1.1\r\nHost: here\r\n\r\n"
+    with socket.create_connection(address, PATIENCE_S) as connection:
+        connection.sendall(held + REQUEST)
+        connection.shutdown(socket.SHUT_WR)
+        answer = b""
+        while b" 102 " not in answer and (piece := connection.recv(1000)):
+            answer += piece
+        app.may_end.set()
+    assert answer.count(b"HTTP/1.1") == 1
 
 
 def test_half_a_request_is_no_request(address: Any) -> None:
