@@ -77,12 +77,7 @@ def function_tool(
     `max_name`: characters that the request's protocol allows a name. Raises:
     InvalidInput.
     """
-    name = read_text(function, "name", at=f"{where}.")
-    if len(name) > max_name or not NAME.fullmatch(name):
-        raise InvalidInput(
-            f"{where}.name: expected 1 to {max_name} letters, digits, - or _",
-            param=f"{where}.name",
-        )
+    read_name(function, where, max_name)
     if function.get("description") is not None:
         read_text(function, "description", at=f"{where}.")
     read_object(function, "parameters", at=f"{where}.")
@@ -93,6 +88,17 @@ def function_tool(
         if (value := function.get(field)) is not None
     }
     return {"type": "function", "function": known}
+
+
+def read_name(function: Mapping[str, Any], where: str, max_name: int = MAX_NAME) -> str:
+    """Return the name of a function or namespace. Raises: InvalidInput."""
+    name = read_text(function, "name", at=f"{where}.")
+    if len(name) > max_name or not NAME.fullmatch(name):
+        raise InvalidInput(
+            f"{where}.name: expected 1 to {max_name} letters, digits, - or _",
+            param=f"{where}.name",
+        )
+    return name
 
 
 def check_tools(tools: list[dict[str, Any]]) -> Tools:

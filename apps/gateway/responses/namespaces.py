@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
-from apps.core.errors import InvalidInput
 from apps.gateway.parsing.json_fields import read_text, type_error
-from apps.gateway.parsing.tools import MAX_NAME, NAME, function_tool, require_function
+from apps.gateway.parsing.tools import function_tool, read_name, require_function
 
 NAMESPACE = "namespace"
 DOT = "."
@@ -20,12 +19,7 @@ DOT = "."
 
 def read_namespace(tool: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
     """Return the functions of a namespace as tools. Raises: InvalidInput."""
-    namespace = read_text(tool, "name", at=f"{where}.")
-    if len(namespace) > MAX_NAME or not NAME.fullmatch(namespace):
-        raise InvalidInput(
-            f"{where}.name: expected 1 to {MAX_NAME} letters, digits, - or _",
-            param=f"{where}.name",
-        )
+    namespace = read_name(tool, where)
     functions = tool.get("tools")
     if not isinstance(functions, list):
         raise type_error(f"{where}.tools", "a list of functions", functions)
