@@ -420,8 +420,8 @@ STEP_TIME_S = read_int("STEP_TIME_S", 600)
 WORKER_CONNECT_TIMEOUT_S = read_int("WORKER_CONNECT_TIMEOUT_S", 5)
 WORKER_FIRST_BYTE_TIMEOUT_S = read_int("WORKER_FIRST_BYTE_TIMEOUT_S", 60)
 WORKER_FIRST_TOKEN_TIMEOUT_S = read_int("WORKER_FIRST_TOKEN_TIMEOUT_S", 20)
-"""Of a worker whose times are not known yet, where another one can take over. 0: no
-limit but those of the first byte and the whole call."""
+"""First token of a worker whose times are not known yet, if another can take over.
+0: no limit but those of the first byte and the whole call."""
 WORKER_IDLE_TIMEOUT_S = read_int("WORKER_IDLE_TIMEOUT_S", 30)
 WORKER_TOTAL_TIMEOUT_S = read_int("WORKER_TOTAL_TIMEOUT_S", 300)
 

@@ -22,7 +22,7 @@ from typing import IO, NoReturn
 ROOT = Path(__file__).resolve().parent.parent
 READY_S = 60.0
 LOG_TAIL_BYTES = 8_000
-"""Of the log, as much as is shown when a process ended on its own."""
+"""Part of the log that is shown when a process ended on its own."""
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 

@@ -281,7 +281,7 @@ def access_api_key(team_id: uuid.UUID, key_id: uuid.UUID) -> ApiKey:
 
 
 def mail_is_set_up() -> bool:
-    """Say whether the site sends mail, so that pages may announce one."""
+    """Return whether the site sends mail, so that pages may announce one."""
     backend: str = settings.EMAIL_BACKEND
     if backend.endswith(_NEEDS_HOST):
         return bool(settings.EMAIL_HOST)

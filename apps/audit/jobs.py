@@ -41,7 +41,7 @@ END_S = 5.0
 """Seconds to wait for the step in progress at the end; a database may hang."""
 BROKE_OFF = "it broke off with an error, which the site's log has"
 JOB_SHARE = 0.5
-"""Of the time, for a job while no request is open."""
+"""Share of the time that a job may use while no request is open."""
 JobT = TypeVar("JobT", bound=BackgroundJob)
 Steps = Generator[object]
 

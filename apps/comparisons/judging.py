@@ -64,7 +64,7 @@ class JudgeReply:
 
     @property
     def is_stopped_by_policy(self) -> bool:
-        """Say whether a policy kept the judge from answering."""
+        """Return whether a policy kept the judge from answering."""
         return self.run.error_code in STOPPED_BY_POLICY
 
 

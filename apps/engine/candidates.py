@@ -58,7 +58,7 @@ class Candidates:
         return self.workers[0] if self.workers else None
 
     def has_other(self, worker: PoolWorker, failures: Sequence[Tried]) -> bool:
-        """Say whether a worker that has not failed could do the step as well."""
+        """Return whether a worker that has not failed could do the step as well."""
         tried = {worker.name, *(tried.worker for tried in failures)}
         return any(
             other.name not in tried and not self._unsuited(other) and self._fits(other)

@@ -430,7 +430,7 @@ class PlanFunds:
     """What a plan may cost."""
 
     limit_micros: int | None
-    """Of the whole run. None: there is none."""
+    """The limit of the whole run. None: there is none."""
     costs: StepCosts | None = None
     """By which the money is divided among the steps. None: there is enough for all."""
 

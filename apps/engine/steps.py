@@ -136,12 +136,12 @@ class StepRunner:
 
     @property
     def _has_another_attempt(self) -> bool:
-        """Say whether the step may make a call beside the one that is next."""
+        """Return whether the step may make a call beside the one that is next."""
         most, closed = self._run.limits.max_attempts, self._attempts.closed
         return attempts_left(self._failures, most, closed=closed) > 1
 
     def _has_substitute(self, worker: PoolWorker) -> bool:
-        """Say whether another worker can take over if this one stays silent."""
+        """Return whether another worker can take over if this one stays silent."""
         if not (self._run.is_call_streamed and self._has_another_attempt):
             return False
         return self._candidates.has_other(worker, self._failures)

@@ -26,7 +26,7 @@ hides its thinking may send one for each token of it."""
 MAX_CHARACTERS = 2_000_000
 """Text, thinking and tool arguments of one answer; four times what any model writes."""
 MAX_REFUSAL_CHARACTERS = 20_000
-"""Of a model's words in place of an answer; the rest is left out."""
+"""Characters kept of a model's words in place of an answer."""
 BODY_BYTES_PER_CHARACTER = 4
 """How long a body may be that holds the whole answer: escapes included."""
 STREAM_BYTES_PER_CHARACTER = 16

@@ -33,7 +33,7 @@ from apps.llm.types import Endpoint
 EXCERPT_CHARACTERS = 200
 """Enough to understand a provider's message, too little to leak a prompt."""
 REASON_CHARACTERS = 2_000
-"""Of the reason for a refusal, which goes back to whoever asked."""
+"""Characters of the reason for a refusal, which goes back to the caller."""
 MAX_WORD_CHARACTERS = 200
 """Of a code, a type or the name of a quota."""
 MAX_DETAILS = 50

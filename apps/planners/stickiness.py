@@ -36,7 +36,7 @@ COST_WEIGHT = 0.04
 CONDUCTOR_GAIN = 0.02
 """Success that a conductor expects of the worker that it names, beyond the last one."""
 ANSWER_TOKENS = 300
-"""Of an answer whose length nobody can estimate."""
+"""The tokens of an answer whose length nobody can estimate."""
 CHARACTERS_PER_TOKEN = 4
 MILLION = 1_000_000
 KEPT, CHANGED = "kept", "changed"
@@ -49,7 +49,7 @@ class LastTurn:
     steps: tuple[PlannedStep, ...]
     """With the workers that really answered. Subtasks of a conductor are empty."""
     shared_tokens: int
-    """Of the beginning that both turns have."""
+    """The tokens of the beginning that both turns have."""
     age_s: float
     """How long ago the last turn ended."""
     is_direct: bool = False
@@ -84,7 +84,7 @@ class Appraised(NamedTuple):
     last: Appraisal
     new: Appraisal
     worth_micros: float
-    """Of an answer that is surely right."""
+    """The worth of an answer that is surely right."""
 
 
 class StickinessDecision(NamedTuple):
@@ -109,7 +109,7 @@ class Appraiser(Protocol):
 def decide(
     appraised: Appraised, last_saves: float, new_saves: float
 ) -> StickinessDecision:
-    """Say whether the last plan is kept; `…_saves`: by the cache of each plan."""
+    """Return whether the last plan is kept; `…_saves`: by the cache of each plan."""
     last, new, worth = appraised
     lost = (new.cost_micros - new_saves) - (last.cost_micros - last_saves)
     if last.success is None or new.success is None:
@@ -188,7 +188,7 @@ class StickyPlanner:
         return _kept(old, why)
 
     def _is_same(self, new: Plan, request: PlanRequest) -> bool:
-        """Say whether a plan has the workers of the last one, and sends them as much.
+        """Return whether a plan has the last one's workers, and sends them as much.
 
         What goes out with something around it has another beginning.
         """

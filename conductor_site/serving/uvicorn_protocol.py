@@ -122,7 +122,7 @@ class JoiningProtocol(HttpToolsProtocol):
             self._due_at = self.loop.time() + self._body_s
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Say whether the connection stays open for an answer; see the module."""
+        """Return whether the connection stays open for an answer; see the module."""
         self.transport.flush()
         cycle = self.cycle
         if cycle is None or cycle.more_body or cycle.response_started:

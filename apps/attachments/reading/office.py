@@ -19,7 +19,7 @@ from apps.attachments.reading.bounds import (
 CONTENT_TYPES = "[Content_Types].xml"
 PIECE_BYTES = 65_536
 TYPES_BYTES = 1_000_000
-"""Of the list of its parts, as much as is looked at."""
+"""Bytes of the list of its parts that are looked at."""
 MAIN = "/officeDocument"
 """How the type of the relation to the main part ends."""
 NO_OFFICE = (

@@ -18,9 +18,9 @@ from django.db import DEFAULT_DB_ALIAS, connections
 SLICE_S = 0.005
 """Processor time without a pause."""
 BUSY_SHARE = 0.1
-"""Of a core, for the background work of a process while a request is open."""
+"""Share of a core for the background work of a process while a request is open."""
 IDLE_SHARE = 0.8
-"""Of the time, for each thread while none is."""
+"""Share of the time that each thread may use while none is."""
 MIN_PAUSE_S = 0.001
 """After a commit, for other writers: SQLite lets in the next to ask, which would be the
 next step."""

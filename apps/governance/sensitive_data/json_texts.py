@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[bfnrt])")
-"""Of a character, by its number, or of white space."""
+"""Escapes of a character, by its number, or of white space."""
 
 
 def texts_in_json(text: str) -> Iterator[str]:

@@ -180,7 +180,7 @@ def plan_appraised(
 
 
 def _is_of(plan: Plan, template: Template) -> bool:
-    """Say whether a plan has the steps of a template; one step is always the same."""
+    """Return whether a plan has a template's steps; one step is always the same."""
     if len(plan.steps) == len(template) == 1:
         return True
     workers = [step.worker for step in plan.steps]

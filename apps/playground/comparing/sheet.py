@@ -175,12 +175,12 @@ class ShownJudgement:
 
     @property
     def is_stopped_by_policy(self) -> bool:
-        """Say whether a policy has stopped the judge, in one order or both."""
+        """Return whether a policy has stopped the judge, in one order or both."""
         return any(reply.is_stopped_by_policy for reply in self.replies)
 
     @property
     def has_failed(self) -> bool:
-        """Say whether a call of the judge has ended without an answer."""
+        """Return whether a call of the judge has ended without an answer."""
         return any(reply.run.error_code for reply in self.replies)
 
     @property

@@ -119,7 +119,7 @@ class ConversationMemory:
 
 
 def can_stick(order: RunOrder, resolved: ResolvedModel) -> bool:
-    """Say whether the workers of a run are its planner's choice.
+    """Return whether the workers of a run are its planner's choice.
 
     They are not if the caller names one, or a test or an evaluation has a plan.
     """
@@ -132,7 +132,7 @@ def can_stick(order: RunOrder, resolved: ResolvedModel) -> bool:
 
 
 def is_remembered(order: RunOrder, resolved: ResolvedModel) -> bool:
-    """Say whether a run can be the turn before another one that is planned."""
+    """Return whether a run can be the turn before another one that is planned."""
     has_tools = isinstance(resolved.planner, ToolContinuationPlanner)
     return has_tools or can_stick(replace(order, explores=False), resolved)
 

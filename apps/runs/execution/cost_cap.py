@@ -160,7 +160,7 @@ class _Claim:
     wanted_micros: int
     """What the run shall be able to cost."""
     reason: str
-    """Who says so."""
+    """Why the run may cost no more."""
     cost: PriceRange
 
     @property
@@ -170,7 +170,7 @@ class _Claim:
 
     @property
     def is_plentiful(self) -> bool:
-        """Say whether the run surely fits, whatever it comes to."""
+        """Return whether the run surely fits, whatever it comes to."""
         left = self.tightest.left_micros
         if self.given_micros == self.wanted_micros:
             return left >= self.wanted_micros

@@ -19,7 +19,7 @@ KEPT = 200
 ENOUGH = 20
 """With fewer a 95th percentile would be the slowest call."""
 PERCENT = 95
-"""Of the calls, which begin within the time that is known."""
+"""Percent of the calls that begin within the time that is known."""
 LIMIT_FACTOR = 3.0
 LEAST_LIMIT_S = 10.0
 """However quick an endpoint usually is, it may take so long."""
@@ -58,7 +58,7 @@ class LatencyStats:
             self.began(key, is_streamed=is_streamed, after_s=inf)
 
     def is_known(self, key: Key) -> bool:
-        """Say whether enough streamed answers have begun to tell what is usual."""
+        """Return whether enough streamed answers have begun to tell what is usual."""
         calls = self._began.get((key, True), ())
         return sum(after_s < inf for after_s in calls) >= ENOUGH
 

@@ -44,7 +44,7 @@ class Level(NamedTuple):
     number: int
     bucket_bits: int
     runs: int
-    """Of a block."""
+    """The runs of a block."""
 
     def bucket_of(self, code: int) -> int:
         """Return the bucket of a word."""

@@ -32,7 +32,7 @@ from apps.runs.search_models import IndexedRun, SearchBlock, SearchProgress
 
 logger = logging.getLogger(__name__)
 ENTRIES_AT_ONCE = 150
-"""Of the chain in one step: 15 to 30 runs, whose commit takes a few milliseconds."""
+"""Entries of one step: 15 to 30 runs, whose commit takes a few milliseconds."""
 MOST_WORDS = 2_000
 """Different words of a run that the index takes: about 60 kB of ordinary text."""
 ENDS = (ev.RunCompleted.action, ev.RunFailed.action, ev.RunCancelled.action)

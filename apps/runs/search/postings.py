@@ -23,7 +23,7 @@ BITMAP_BYTES = MAX_OFFSETS // 8
 MAX_LISTED = BITMAP_BYTES // 2
 """From here on a bitmap is shorter than a list."""
 PREFIX_BITS = 32
-"""Of a code: as much as an indexed run keeps of its words, to find them again."""
+"""Bits of a code that an indexed run keeps of each of its words."""
 CODE_BITS = 64
 _COUNT = Struct("<I")
 _CODE_BYTES, _COUNT_BYTES = 8, 2

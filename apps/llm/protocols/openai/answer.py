@@ -39,7 +39,7 @@ _REASONS = {
 }
 """What is not in here (`eos`, `end_turn`, `stop_sequence`, …) is a normal end."""
 MAX_CATEGORIES = 20
-"""Of a filter; those that are named."""
+"""Names of filtered categories that are passed on, at most."""
 _BROKEN_OFF = frozenset({"abort", "cancelled", "timeout"})
 """Servers' words for an answer they gave up."""
 
