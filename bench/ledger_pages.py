@@ -190,6 +190,8 @@ def _seed(team_id: uuid.UUID, entries: int) -> None:
 
 
 def _rows(team_id: uuid.UUID, entries: int) -> Iterator[tuple[Any, ...]]:
+    from apps.audit.compression import compressed
+
     start = datetime.now(UTC) - PERIOD
     step = PERIOD / entries
     for seq in range(1, entries + 1):
@@ -222,9 +224,10 @@ def _rows(team_id: uuid.UUID, entries: int) -> Iterator[tuple[Any, ...]]:
             "v": 1,
         }
         canonical = json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
+        (frame,) = compressed([canonical])
         hashed = _hash(seq), b"m" * 40
         place = team_id, seq, entry_id, action, kind, subject, moment
-        yield *place, canonical, *hashed
+        yield *place, frame, *hashed
 
 
 def _hash(seq: int) -> str:

@@ -22,6 +22,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from apps.audit import chain
 from apps.audit.canonical_json import canonical_bytes
 from apps.audit.checkpoints.format import is_due, sign
+from apps.audit.compression import compressed
 from apps.audit.errors import NotCanonical, StaleWrite
 from apps.audit.macs import NO_MAC, Head, MacKey, head_fault, head_mac, mac_key
 from apps.audit.sql_dialects import Dialect, dialect_of
@@ -68,6 +69,15 @@ class Appended(NamedTuple):
     recorded: str
     first: tuple[UUID, int, str]
     """Team, seq and hash of the first entry: tells whether a commit was done."""
+
+
+class _Links(NamedTuple):
+    """The rows of a commit, in the order of their columns."""
+
+    rows: list[tuple[Any, ...]]
+    """Of entries, but for the last column: these bytes are compressed together."""
+    canonicals: list[bytes]
+    contents: list[tuple[Any, ...]]
 
 
 def content_context(team_id: UUID, digest: str) -> bytes:
@@ -191,12 +201,11 @@ def append(connection: BaseDatabaseWrapper, group: Sequence[PreparedBatch]) -> A
         key = mac_key()
         recorded = dialect.now(c)
         time = recorded.encode(), dialect.adapt(recorded_time(recorded))
-        rows: list[tuple[Any, ...]] = []
-        contents: list[tuple[Any, ...]] = []
+        links = _Links([], [], [])
         seqs = []
         for batch in group:
             begin = ends[batch.team_id]
-            end = _link(batch, begin, time, dialect, key, (rows, contents))
+            end = _link(batch, begin, time, dialect, key, links)
             seqs.append(range(begin.seq + 1, end.seq + 1))
             ends[batch.team_id] = end
         macs = {
@@ -211,12 +220,15 @@ def append(connection: BaseDatabaseWrapper, group: Sequence[PreparedBatch]) -> A
             ],
         )
         # After that: PostgreSQL sees no standstill after an executemany of psycopg's.
+        frames = compressed(links.canonicals)
+        rows = [(*row, frame) for row, frame in zip(links.rows, frames, strict=True)]
         dialect.insert(c, _ENTRIES, rows)
-        dialect.insert(c, _CONTENTS, contents)
+        dialect.insert(c, _CONTENTS, links.contents)
         for team_id, end in ends.items():
             if macs[team_id] and is_due(begins[team_id].end.seq, end.seq):
                 _add_checkpoint(c, dialect, team_id, end, recorded)
-    return Appended(seqs, recorded, (group[0].team_id, seqs[0].start, rows[0][-2]))
+    first_hash = links.rows[0][-1]
+    return Appended(seqs, recorded, (group[0].team_id, seqs[0].start, first_hash))
 
 
 def _next_head_mac(
@@ -286,18 +298,18 @@ def _link(
     time: tuple[bytes, Any],
     dialect: Dialect,
     key: MacKey,
-    tables: tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]],
+    links: _Links,
 ) -> chain.Position:
     """Add the batch's rows of both tables and return the new end of the chain."""
     seq, previous = head
-    rows, contents = tables
     adapt, (recorded, recorded_at) = dialect.adapt, time
     team = adapt(batch.team_id)
     for entry in batch.entries:
         seq += 1
         canonical = entry.head + recorded + entry.tail
         previous = chain.entry_hash(batch.team_id, seq, previous, canonical)
-        rows.append(
+        links.canonicals.append(canonical)
+        links.rows.append(
             (
                 team,
                 seq,
@@ -306,13 +318,12 @@ def _link(
                 entry.subject_type,
                 entry.subject_id,
                 recorded_at,
-                canonical,
-                chain.tagged(previous),
                 key.entry_mac(previous),
+                chain.tagged(previous),
             )
         )
         for content in entry.contents:
-            contents.append((team, seq, *content))
+            links.contents.append((team, seq, *content))
     return chain.Position(seq, previous)
 
 
@@ -345,7 +356,7 @@ _MOVE_HEAD = (
 )
 _ENTRIES = (
     "audit_entry (team_id, seq, id, action, subject_type, subject_id, "
-    "recorded_at, canonical, hash, mac)"
+    "recorded_at, mac, hash, canonical)"
 )
 _CONTENTS = "audit_content (team_id, seq, name, salt, sealed, size)"
 _INSERT_CHECKPOINT = (

@@ -12,6 +12,7 @@ from typing import Any
 from django.db import models, transaction
 from django.utils.translation import gettext_noop as _
 
+from apps.audit.compression import EntryBytesField
 from apps.audit.job_news import job_news_send
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
@@ -59,7 +60,7 @@ class Entry(models.Model):
     subject_type = models.CharField(max_length=32)
     subject_id = models.UUIDField()
     recorded_at = models.DateTimeField()
-    canonical = models.BinaryField()
+    canonical = EntryBytesField()
     """The exact bytes: JSON columns rewrite numbers and refuse some characters."""
     hash = models.CharField(max_length=DIGEST_LENGTH)
     mac = models.BinaryField()

@@ -14,6 +14,7 @@ import orjson
 from django.db import connection
 
 from apps.audit.append import GENESIS_HASH, content_context, recorded_time
+from apps.audit.compression import decompressed
 from apps.audit.errors import EntryUnreadable
 from apps.audit.models import ChainHead, Content, Entry
 from apps.audit.sql_dialects import dialect_of
@@ -103,7 +104,7 @@ def _read(
     entries: dict[int, _Entry] = {}
     for seq, text, canonical, name, sealed in rows:
         if seq not in entries:
-            entries[seq] = _entry(team_id, seq, text, bytes(canonical))
+            entries[seq] = _entry(team_id, seq, text, decompressed(canonical))
         entry = entries[seq]
         if name in entry.digests:
             context = content_context(team_id, entry.digests[name])

@@ -34,8 +34,6 @@ class Dialect:
     """Adds rows; takes a cursor, the table with its columns, and the rows."""
     time_text: str
     """Reads `recorded_at` as `2030-01-31 12:00:00.123456`, whatever is in it."""
-    contains: str
-    """Says whether `canonical` holds the bytes of a parameter."""
 
     def adapt(self, value: Any) -> Any:
         """Return `value` as the driver takes it."""
@@ -117,7 +115,6 @@ _DIALECTS = {
         mark="?",
         insert=_insert,
         time_text="CAST(recorded_at AS TEXT)",
-        contains="instr(canonical, %s) > 0",
     ),
     "postgresql": Dialect(
         conversions={},
@@ -126,6 +123,5 @@ _DIALECTS = {
         mark="%s",
         insert=_copy,
         time_text="to_char(recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')",
-        contains="position(%s::bytea in canonical) > 0",
     ),
 }

@@ -14,6 +14,7 @@ from django.db import connection
 
 from apps.audit import chain
 from apps.audit.chain import Link, Position
+from apps.audit.compression import decompressed
 from apps.audit.macs import Head
 from apps.audit.models import ChainHead, Entry
 from apps.audit.sql_dialects import dialect_of
@@ -22,6 +23,8 @@ NO_NUMBER = 2**63 - 1
 """Read in place of a seq that is no number, as SQLite can hold one: it fits nowhere."""
 AT_ONCE = 200
 """Entries read at once where few are looked for."""
+PAGE = 1_000
+"""Entries read at once where most are passed over."""
 
 
 class StoredHead(NamedTuple):
@@ -93,7 +96,7 @@ def stored_entries(
         sql += " AND subject_id = %s"
         params.append(dialect.adapt(subject_id))
     return [
-        StoredEntry(_number(seq), _binary(canonical), text, _binary(mac), *rest)
+        StoredEntry(_number(seq), decompressed(canonical), text, _binary(mac), *rest)
         for seq, canonical, text, mac, *rest in _fetch(
             f"{sql} ORDER BY seq LIMIT {limit}", params
         )
@@ -104,7 +107,7 @@ def stored_links(team_id: UUID, seqs: Iterable[int]) -> dict[int, Link]:
     """Return entries of a team by their seq."""
     entries = Entry.objects.for_team(team_id).filter(seq__in=list(seqs))
     return {
-        seq: Link(seq, _binary(canonical), text)
+        seq: Link(seq, bytes(canonical), text)
         for seq, canonical, text in entries.values_list("seq", "canonical", "hash")
     }
 
@@ -125,7 +128,11 @@ def stored_erasures(
         page = _fetch(sql, [team, after_seq, action, AT_ONCE])
         for seq, canonical, text, mac, previous in page:
             yield StoredErasure(
-                _number(seq), _binary(canonical), text, _binary(mac), previous or ""
+                _number(seq),
+                decompressed(canonical),
+                text,
+                _binary(mac),
+                previous or "",
             )
             after_seq = seq
 
@@ -136,19 +143,21 @@ def entries_naming(
     """Yield seq and bytes of entries that are filed under another subject and yet
     hold the id of this one somewhere.
     """
-    dialect = dialect_of(connection)
     sql = (
-        "SELECT seq, canonical FROM audit_entry "  # nosec B608
+        "SELECT seq, canonical FROM audit_entry "
         "WHERE team_id = %s AND seq BETWEEN %s AND %s AND subject_id <> %s "
-        f"AND {dialect.contains} ORDER BY seq LIMIT %s"
+        "ORDER BY seq LIMIT %s"
     )
-    ids = dialect.adapt(team_id), dialect.adapt(subject_id)
+    adapt = dialect_of(connection).adapt
     needle = str(subject_id).encode()
-    page: Sequence[Any] = [None] * AT_ONCE
-    while len(page) == AT_ONCE:
-        page = _fetch(sql, [ids[0], first_seq, last_seq, ids[1], needle, AT_ONCE])
-        for seq, canonical in page:
-            yield _number(seq), _binary(canonical)
+    page: Sequence[Any] = [None] * PAGE
+    while len(page) == PAGE:
+        values = adapt(team_id), first_seq, last_seq, adapt(subject_id), PAGE
+        page = _fetch(sql, values)
+        for seq, stored in page:
+            canonical = decompressed(stored)
+            if needle in canonical:
+                yield _number(seq), canonical
             first_seq = seq + 1
 
 

@@ -11,6 +11,7 @@ from cryptography.exceptions import InvalidSignature
 from django.db import connection
 
 from apps.audit.chain import FaultKind
+from apps.audit.compression import DICTIONARY
 from apps.audit.models import ChainHead, Entry
 from tests.audit.examples import append, chain_of, draft, execute
 from tests.audit.tampering import copied_lines, cut_tail, public_key
@@ -31,7 +32,7 @@ def verify() -> Callable[[], dict[str, tuple[int, str]]]:
     """The printed verifier, on this test's database."""
     code, _ = snippets(DOC, "python")
     function: Any = run(code, "verify")["verify"]
-    return lambda: function(connection.settings_dict["NAME"])
+    return lambda: function(connection.settings_dict["NAME"], DICTIONARY)
 
 
 def test_printed_verifier_accepts_chains_and_names_their_ends(verify):

@@ -15,6 +15,7 @@ from typing import Any
 
 import psycopg
 
+from apps.audit.compression import decompressed
 from tests.faults.history import Accepted, History, Recorded, RunRow, Written
 
 INSTALL = """
@@ -209,4 +210,4 @@ def _row(
 
 
 def _entry(seq: int, run_id: uuid.UUID, action: str, canonical: bytes) -> Recorded:
-    return Recorded(seq, run_id, action, json.loads(bytes(canonical))["data"])
+    return Recorded(seq, run_id, action, json.loads(decompressed(canonical))["data"])
