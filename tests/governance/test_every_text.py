@@ -7,13 +7,21 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
+import openai
 import pytest
+from django.utils import timezone
 
 from apps.engine import events as ev
 from apps.governance.sensitive_data.plain_form import plain_words
-from apps.runs.models import Run
+from apps.runs.models import Run, Source
 from apps.runs.selectors import run_events
 from tests.conftest import Site
+from tests.evaluation import test_ab as ab_test
+from tests.evaluation import test_shadow as shadow_test
+from tests.gateway.batches.test_live import ended as ended_batch
+from tests.gateway.batches.test_live import question
+from tests.gateway.batches.test_live import start as start_batch
+from tests.gateway.embeddings.test_live import make_embedder
 from tests.governance.approval_runs import HOLD, approve, pending, start
 from tests.governance.test_policies import DENY_FALCON, in_force, put
 from tests.rest.conftest import member
@@ -28,10 +36,13 @@ TOOL = {"type": "function", "function": {"name": "find", "parameters": {}}}
 
 
 def chat(site: Site, *messages: dict[str, Any], **fields: Any) -> httpx.Response:
-    body = {"model": "conductor-mini", "messages": list(messages), **fields}
+    return api(site, "chat/completions", messages=list(messages), **fields)
+
+
+def api(site: Site, path: str, **fields: Any) -> httpx.Response:
     headers = {"Authorization": f"Bearer {site.key}"}
-    url = f"{site.api_url}/chat/completions"
-    return httpx.post(url, json=body, headers=headers, timeout=30)
+    body = {"model": "conductor-mini", **fields}
+    return httpx.post(f"{site.api_url}/{path}", json=body, headers=headers, timeout=30)
 
 
 def user(text: str = "What is 6 times 7?") -> dict[str, Any]:
@@ -68,6 +79,39 @@ def by_preset(site: Site, text: str) -> None:
     chat(site, preset=call)
 
 
+def by_responses(site: Site, text: str) -> None:
+    api(site, "responses", input=text)
+
+
+def continued(site: Site, text: str) -> None:
+    """Ask a question, and go on from its answer."""
+    first = api(site, "responses", input="What is 6 times 7?").json()["id"]
+    api(site, "responses", input=text, previous_response_id=first)
+
+
+def by_batch(site: Site, text: str) -> None:
+    with openai.OpenAI(base_url=site.api_url, api_key=site.key) as client:
+        ended_batch(client, start_batch(client, question("1", text)))
+
+
+def by_embeddings(site: Site, text: str) -> None:
+    make_embedder(site)
+    api(site, "embeddings", input=["What is 6 times 7?", text], model="worker/vectors")
+
+
+def by_comparison(site: Site, text: str) -> None:
+    models = ["conductor-mini", "worker/sim-birch"]
+    made = post(site, "comparisons/", {"prompt": text, "models": models})
+    assert made.status_code == 201, made.text
+    for run in Run.objects.for_team(site.cast.team.id):
+        ended(site, str(run.id))
+
+
+def by_arm_b(site: Site, text: str) -> None:
+    test = ab_test.start(site)
+    ab_test.ask(site, ab_test.key_in(site, test, "b"), text)
+
+
 WAYS: dict[str, Callable[[Site, str], object]] = {
     "prompt": lambda site, text: chat(site, user(text)),
     "system": lambda site, text: chat(
@@ -85,6 +129,16 @@ WAYS: dict[str, Callable[[Site, str], object]] = {
     "schema": lambda site, text: chat(site, user(), response_format=schema(text)),
     "preset": by_preset,
     "direct": lambda site, text: chat(site, user(text), model="worker/sim-birch"),
+    "messages": lambda site, text: api(
+        site, "messages", messages=[user(text)], max_tokens=100
+    ),
+    "completions": lambda site, text: api(site, "completions", prompt=text),
+    "responses": by_responses,
+    "continuation": continued,
+    "batch": by_batch,
+    "embeddings": by_embeddings,
+    "comparison": by_comparison,
+    "arm of an A/B test": by_arm_b,
 }
 
 
@@ -176,6 +230,17 @@ def test_an_answer_of_a_step_is_judged_before_another_worker_reads_it(
     forked = ended(site, answer.json()["id"])
     assert (forked.state, forked.error_code) == ("failed", "policy_denied")
     assert "391" not in sent(forked)
+
+
+def test_what_a_shadow_test_repeats_is_judged_again(site: Site) -> None:
+    early = timezone.now().isoformat()
+    chat(site, user(HIDDEN))
+    in_force(site, DENY_FALCON)
+    shadow_test.ended(shadow_test.start(site, since=early, max_runs=1))
+    runs = Run.objects.for_team(site.cast.team.id)
+    mirrors = list(runs.filter(source=Source.SHADOW))
+    assert [run.error_code for run in mirrors] in ([], ["policy_denied"])
+    assert [sent(run) for run in mirrors] in ([], [""])
 
 
 def test_redacted_arguments_stay_json(site: Site) -> None:
