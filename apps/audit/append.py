@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
@@ -69,6 +70,8 @@ class Appended(NamedTuple):
     recorded: str
     first: tuple[UUID, int, str]
     """Team, seq and hash of the first entry: tells whether a commit was done."""
+    waited_s: float
+    """How long others held the heads."""
 
 
 class _Links(NamedTuple):
@@ -196,16 +199,18 @@ def append(connection: BaseDatabaseWrapper, group: Sequence[PreparedBatch]) -> A
     dialect = dialect_of(connection)
     with connection.wrap_database_errors, closing(connection.connection.cursor()) as c:
         _run_writes(c, dialect, group)
+        start_s = time.monotonic()
         begins = lock_heads(c, dialect, {batch.team_id for batch in group})
+        waited_s = time.monotonic() - start_s
         ends = {team_id: head.end for team_id, head in begins.items()}
         key = mac_key()
         recorded = dialect.now(c)
-        time = recorded.encode(), dialect.adapt(recorded_time(recorded))
+        moment = recorded.encode(), dialect.adapt(recorded_time(recorded))
         links = _Links([], [], [])
         seqs = []
         for batch in group:
             begin = ends[batch.team_id]
-            end = _link(batch, begin, time, dialect, key, links)
+            end = _link(batch, begin, moment, dialect, key, links)
             seqs.append(range(begin.seq + 1, end.seq + 1))
             ends[batch.team_id] = end
         macs = {
@@ -228,7 +233,8 @@ def append(connection: BaseDatabaseWrapper, group: Sequence[PreparedBatch]) -> A
             if macs[team_id] and is_due(begins[team_id].end.seq, end.seq):
                 _add_checkpoint(c, dialect, team_id, end, recorded)
     first_hash = links.rows[0][-1]
-    return Appended(seqs, recorded, (group[0].team_id, seqs[0].start, first_hash))
+    first = group[0].team_id, seqs[0].start, first_hash
+    return Appended(seqs, recorded, first, waited_s)
 
 
 def _next_head_mac(
@@ -295,14 +301,14 @@ def _select_heads(cursor: Any, dialect: Dialect, params: list[Any]) -> dict[Any,
 def _link(
     batch: PreparedBatch,
     head: chain.Position,
-    time: tuple[bytes, Any],
+    moment: tuple[bytes, Any],
     dialect: Dialect,
     key: MacKey,
     links: _Links,
 ) -> chain.Position:
     """Add the batch's rows of both tables and return the new end of the chain."""
     seq, previous = head
-    adapt, (recorded, recorded_at) = dialect.adapt, time
+    adapt, (recorded, recorded_at) = dialect.adapt, moment
     team = adapt(batch.team_id)
     for entry in batch.entries:
         seq += 1

@@ -33,6 +33,13 @@ RETRY_FOR_S = 5.0
 LOCK_WAIT_S = 20.0
 """How long a commit waits for others that write to the same SQLite database."""
 LOCK_POLL_S = 0.0005
+CROWD = 8
+"""A commit of this many batches says that more are on their way."""
+CROWD_WINDOW_S = 0.001
+"""How long the next commit then waits for them."""
+MIN_LOCK_WAIT_S, MAX_WINDOW_S = 0.002, 0.02
+"""A commit that has waited so long for those of other processes lets the next one
+gather batches for as long, within bounds: there are fewer commits to wait for then."""
 POSTGRESQL_PROGRAM_LIMIT = "54"
 """Class of errors that psycopg calls operational though the statement is to blame."""
 
@@ -67,9 +74,15 @@ class GroupCommitter:
         self._retry_delays_s = retry_delays_s
         self._is_down = False
         self._last_try: Appended | None = None
+        self._last_size, self._last_waited_s = 0, 0.0
         self._checkpointer: WalCheckpointer | None = None
         if connections[using].vendor == "sqlite":
             self._checkpointer = WalCheckpointer(using)
+
+    @property
+    def window_s(self) -> float:
+        """Return how long to gather batches before the next commit."""
+        return window_after(self._last_size, self._last_waited_s)
 
     def close(self) -> None:
         """Close the connection; call it in the thread that committed."""
@@ -88,6 +101,7 @@ class GroupCommitter:
 
     def commit(self, group: list[Pending]) -> None:
         """Write `group` and tell everybody."""
+        self._last_size = len(group)
         try:
             seqs = self._write_durably([pending.batch for pending in group])
         except (StaleWrite, DatabaseError, ValueError, OverflowError) as exc:
@@ -139,6 +153,7 @@ class GroupCommitter:
             return self._last_try.seqs
         with _transaction(connection):
             self._last_try = append(connection, batches)
+        self._last_waited_s = self._last_try.waited_s
         return self._last_try.seqs
 
     def _connect(self) -> BaseDatabaseWrapper:
@@ -165,6 +180,16 @@ class GroupCommitter:
                 (self._dialect.adapt(team_id), seq, entry_hash),
             )
             return cursor.fetchone() is not None
+
+
+def window_after(size: int, waited_s: float) -> float:
+    """Return for how long to gather batches after a commit of `size` batches.
+
+    `waited_s`: how long it waited for other processes.
+    """
+    if waited_s >= MIN_LOCK_WAIT_S:
+        return min(waited_s, MAX_WINDOW_S)
+    return CROWD_WINDOW_S if size >= CROWD else 0.0
 
 
 def _set_up_sqlite(connection: BaseDatabaseWrapper) -> None:

@@ -37,10 +37,6 @@ MAX_WAITING = 10_000
 """Batches in the queue; more are refused, for then the database stands still."""
 MAX_GROUP = 256
 """Batches in one transaction: bounds how long the first of them waits."""
-CROWD = 8
-"""A commit of this many batches says that more are on their way."""
-WINDOW_S = 0.001
-"""How long the next commit then waits for them."""
 
 
 class Writer(Protocol):
@@ -135,13 +131,13 @@ class LedgerWriter:
                 raise LedgerUnavailable("the ledger is overloaded", retry_after_s=5)
             self._queue.put(pending)
 
-    def _next_group(self) -> list[Pending]:
+    def _next_group(self, window_s: float) -> list[Pending]:
         """Wait for work; an empty list is the end."""
         first = self._queue.get()
         if first is None:
             return []
-        if self._last_size >= CROWD:
-            time.sleep(WINDOW_S)
+        if window_s:
+            time.sleep(window_s)
         group = [first]
         for _ in range(min(self._queue.qsize(), MAX_GROUP - 1)):
             pending = self._queue.get()
@@ -149,7 +145,6 @@ class LedgerWriter:
                 self._queue.put(None)
                 break
             group.append(pending)
-        self._last_size = len(group)
         return group
 
     # --- thread ------------------------------------------------------------------
@@ -159,7 +154,7 @@ class LedgerWriter:
         committer = GroupCommitter(_tell, self._using, retry_delays_s=delays_s)
         group: list[Pending] = []
         try:
-            while group := self._next_group():
+            while group := self._next_group(committer.window_s):
                 GROUP.observe(len(group))
                 committer.commit(group)
         finally:

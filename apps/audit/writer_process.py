@@ -34,10 +34,8 @@ from apps.audit.metrics import GROUP
 from apps.audit.sql_dialects import dialect_of
 from apps.audit.types import Batch
 from apps.audit.writer import (
-    CROWD,
     MAX_GROUP,
     MAX_WAITING,
-    WINDOW_S,
     LedgerWriter,
     use_writer,
 )
@@ -98,7 +96,7 @@ def serve(channel: socket.socket) -> None:
         _send(channel, [(READY, [])])
         committer = GroupCommitter(partial(_answer, channel))
         inbox = _Inbox(channel)
-        while group := inbox.next_group():
+        while group := inbox.next_group(committer.window_s):
             committer.commit(group)
         committer.close()
 
@@ -112,19 +110,17 @@ class _Inbox:
         self._dialect = dialect_of(connections[DEFAULT_DB_ALIAS])
         self._waiting: deque[Pending] = deque()
         self._is_ended = False
-        self._last_size = 0
 
-    def next_group(self) -> list[Pending]:
+    def next_group(self, window_s: float) -> list[Pending]:
         """Wait for work; an empty list is the end."""
         while not self._waiting and not self._is_ended:
             self._read(0)
-        if self._last_size >= CROWD:
-            time.sleep(WINDOW_S)
+        if window_s:
+            time.sleep(window_s)
         while not self._is_ended and len(self._waiting) < MAX_GROUP:
             if not self._read(socket.MSG_DONTWAIT):
                 break
         count = min(len(self._waiting), MAX_GROUP)
-        self._last_size = count
         return [self._waiting.popleft() for _ in range(count)]
 
     def _read(self, flags: int) -> bool:

@@ -15,7 +15,13 @@ from django.db.utils import DatabaseError
 from apps.audit import group_commit
 from apps.audit import writer as writer_module
 from apps.audit.errors import LedgerUnavailable, NotCanonical, StaleWrite
-from apps.audit.group_commit import Result
+from apps.audit.group_commit import (
+    CROWD,
+    CROWD_WINDOW_S,
+    MAX_WINDOW_S,
+    Result,
+    window_after,
+)
 from apps.audit.models import Content, Entry
 from apps.audit.selectors import entry_list
 from apps.audit.types import Batch, RowWrite
@@ -316,3 +322,19 @@ def test_eight_threads_leave_no_gap(writer: LedgerWriter, team: uuid.UUID) -> No
         thread.join()
     report = verify_team(team)
     assert (report.fault, report.entries) == (None, 4 * rounds * 3)
+
+
+@pytest.mark.parametrize(
+    ("size", "waited_s", "window_s"),
+    [
+        (1, 0.0, 0.0),
+        (CROWD, 0.0, CROWD_WINDOW_S),
+        (1, 0.0005, 0.0),
+        (1, 0.006, 0.006),
+        (CROWD, 3.0, MAX_WINDOW_S),
+    ],
+)
+def test_batches_are_gathered_in_a_crowd_and_where_others_hold_the_chain(
+    size: int, waited_s: float, window_s: float
+) -> None:
+    assert window_after(size, waited_s) == window_s
