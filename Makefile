@@ -202,8 +202,9 @@ bench-load: $(VENV)/.installed-dev ## about twenty minutes on 2 cores
 	$(BIN)/python -m bench.report
 
 .PHONY: bench-steady
-bench-steady: $(VENV)/.installed-dev ## a minute each: a quarter of an hour on 2 idle cores; beside peers where bench-peers has installed them
+bench-steady: $(VENV)/.installed-dev ## a minute each: half an hour on 2 idle cores; beside peers where bench-peers has installed them
 	$(BIN)/python -m bench.steady
+	$(BIN)/python -m bench.processes
 	$(BIN)/python -m bench.report
 
 SOAK_MINUTES ?= 60

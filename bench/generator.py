@@ -138,7 +138,7 @@ class Sample:
 async def closed(job: dict[str, Any]) -> dict[str, Any]:
     """Keep `in_flight` requests going, for `seconds` or until `count` are done."""
     request = encode_request(job)
-    clients = [await connect(job["url"]) for _ in range(job["in_flight"])]
+    clients = await _clients(job)
     count, seconds = job.get("count"), job.get("seconds", 600.0)
     await _warm_up(clients, request, job.get("warm_up", 1))
     sample = Sample()
@@ -162,7 +162,7 @@ async def steady(job: dict[str, Any]) -> dict[str, Any]:
     The result also has the ends of all, in seconds from the beginning.
     """
     request = encode_request(job)
-    clients = [await connect(job["url"]) for _ in range(job["in_flight"])]
+    clients = await _clients(job)
     await _warm_up(clients, request, job.get("warm_up", 1))
     sample, ends_s = Sample(), list[float]()
     seconds, every_s = job["seconds"], job.get("every_s", 0.0)
@@ -180,6 +180,12 @@ async def steady(job: dict[str, Any]) -> dict[str, Any]:
     await asyncio.gather(*(go_on(client) for client in clients))
     seen = sample.result(time.perf_counter() - start, cpu_s(pids) - cpu)
     return {**seen, "ends_s": ends_s}
+
+
+async def _clients(job: dict[str, Any]) -> list[Client]:
+    """Connect to the servers of the job, to each in its turn."""
+    urls = job.get("urls") or [job["url"]]
+    return [await connect(urls[n % len(urls)]) for n in range(job["in_flight"])]
 
 
 async def _warm_up(clients: list[Client], request: bytes, times: int) -> None:

@@ -8,7 +8,7 @@ from bench.figures import kept
 from bench.markdown import section, target
 from bench.report_conductors import conductors
 from bench.report_learning import learning
-from bench.report_load import background, fairness, load, soak, steady
+from bench.report_load import background, fairness, load, processes, soak, steady
 from bench.report_newcomers import newcomers, site_default
 from bench.report_tiny_conductor import tiny_conductor
 from bench.servers import PEERS, ROOT
@@ -54,6 +54,7 @@ def main() -> None:
         conductors(),
         tiny_conductor(),
         steady(),
+        processes(),
         load(),
         background(),
         fairness(),

@@ -1,4 +1,4 @@
-"""Sections of bench/RESULTS.md on load: steady, crowd, background, fairness, soak."""
+"""Sections of bench/RESULTS.md on load: steady, processes, crowd, background, soak."""
 
 from __future__ import annotations
 
@@ -61,6 +61,36 @@ def _steady_figures(seen: dict[str, Any]) -> list[str]:
         f"{seen['cpu_ms_each']:.2f} ms",
         f"{seen['caught_up_s']:.1f} s" if is_ours else "",
     ]
+
+
+def processes() -> str:
+    """Return the section of several processes on one database."""
+    found = kept("processes")
+    if found is None:
+        return ""
+    counts = sorted((name for name in found if name.isdigit()), key=int)
+    head = ["Processes", "runs/s", "median", "CPU a run", "of the database"]
+    rows = [[*head, "connections that wait, on average, and for what"]]
+    for count in counts:
+        seen = found[count]
+        waits = {name: mean for name, mean in seen["waits"].items() if mean >= 0.01}
+        rows.append(
+            [
+                count,
+                f"{seen['per_s']:.0f}",
+                f"{seen['median_ms']:.0f} ms",
+                f"{seen['cpu_ms_each']:.1f} ms",
+                f"{seen['database_cpu_ms_each']:.1f} ms",
+                ", ".join(f"{name} {mean:.2f}" for name, mean in waits.items()),
+            ]
+        )
+    ratio = found["8"]["cpu_ms_each"] / found["1"]["cpu_ms_each"]
+    targets = [target("CPU a run, 8 processes ÷ 1", ratio, 1.15, at_most=True)]
+    about = (
+        f"Planned runs of one team, 32 in flight in all, {found['seconds']:.0f} s, "
+        "PostgreSQL and Redis on the same cores; the round in the middle by CPU. "
+    )
+    return section("Several processes", about, rows, targets, found)
 
 
 def load() -> str:
