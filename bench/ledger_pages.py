@@ -190,7 +190,7 @@ def _seed(team_id: uuid.UUID, entries: int) -> None:
 
 
 def _rows(team_id: uuid.UUID, entries: int) -> Iterator[tuple[Any, ...]]:
-    from apps.audit.compression import compressed
+    from apps.audit.storage.compression import compressed
 
     start = datetime.now(UTC) - PERIOD
     step = PERIOD / entries

@@ -82,7 +82,7 @@ KEPT: Mapping[str, str] = {
     "apps.audit.append._key": _OF_ARGUMENTS,
     "apps.audit.append._tail": _OF_ARGUMENTS,
     "apps.audit.append._word": _OF_ARGUMENTS,
-    "apps.audit.compression._dictionary": "a file that never changes",
+    "apps.audit.storage.compression._dictionary": "a file that never changes",
     "apps.audit.browsing.search._fact_needles": _OF_ARGUMENTS,
     "apps.audit.job_news._listening": "weak: threads of a closed site are gone",
     "apps.audit.macs._keys": _OF_ARGUMENTS,

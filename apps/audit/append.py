@@ -23,10 +23,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from apps.audit import chain
 from apps.audit.canonical_json import canonical_bytes
 from apps.audit.checkpoints.format import is_due, sign
-from apps.audit.compression import compressed
 from apps.audit.errors import NotCanonical, StaleWrite
 from apps.audit.macs import NO_MAC, Head, MacKey, head_fault, head_mac, mac_key
 from apps.audit.sql_dialects import Dialect, dialect_of
+from apps.audit.storage.compression import compressed
 from apps.audit.types import Actor, Batch, EntryDraft, RowWrite
 from apps.core.errors import InvalidInput
 from apps.core.ids import new_id

@@ -20,7 +20,12 @@ from apps.audit.chain import ChainFault, FaultKind
 from apps.audit.macs import DETAILS, entry_fault
 from apps.audit.models import Content
 from apps.audit.services import CONTENT_ERASED
-from apps.audit.stored import NO_NUMBER, StoredEntry, StoredErasure, stored_erasures
+from apps.audit.storage.stored import (
+    NO_NUMBER,
+    StoredEntry,
+    StoredErasure,
+    stored_erasures,
+)
 from apps.core.errors import SecretUnreadable
 from apps.core.keyring import unseal
 

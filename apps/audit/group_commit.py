@@ -21,7 +21,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from apps.audit.append import Appended, PreparedBatch, append, lock_heads
 from apps.audit.errors import LedgerUnavailable, StaleWrite
 from apps.audit.sql_dialects import dialect_of
-from apps.audit.sqlite_wal import WalCheckpointer
+from apps.audit.storage.sqlite_wal import WalCheckpointer
 from apps.core.database_outage import is_outage
 
 logger = logging.getLogger(__name__)

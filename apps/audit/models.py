@@ -12,8 +12,8 @@ from typing import Any
 from django.db import models, transaction
 from django.utils.translation import gettext_noop as _
 
-from apps.audit.compression import EntryBytesField
 from apps.audit.job_news import job_news_send
+from apps.audit.storage.compression import EntryBytesField
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
 

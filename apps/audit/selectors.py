@@ -14,10 +14,10 @@ import orjson
 from django.db import connection
 
 from apps.audit.append import GENESIS_HASH, content_context, recorded_time
-from apps.audit.compression import decompressed
 from apps.audit.errors import EntryUnreadable
 from apps.audit.models import ChainHead, Content, Entry
 from apps.audit.sql_dialects import dialect_of
+from apps.audit.storage.compression import decompressed
 from apps.audit.types import Actor, EntryTexts, EntryView
 from apps.core.keyring import unseal
 

@@ -32,7 +32,7 @@ from apps.audit.checkpoints.verification import (
 from apps.audit.macs import DETAILS, head_fault
 from apps.audit.merkle.verification import TreeWalk
 from apps.audit.signing import PublicKeys, own_public_keys
-from apps.audit.stored import (
+from apps.audit.storage.stored import (
     NO_NUMBER,
     StoredEntry,
     StoredHead,

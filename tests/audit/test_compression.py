@@ -11,9 +11,9 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.audit.compression import DICTIONARY, compressed, decompressed
 from apps.audit.models import Entry
 from apps.audit.selectors import entry_list
+from apps.audit.storage.compression import DICTIONARY, compressed, decompressed
 from apps.audit.verify import verify_team
 from tests.audit.examples import RUN, append, chain_of, draft, execute
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection
 
-from apps.audit.sqlite_wal import WalCheckpointer
+from apps.audit.storage.sqlite_wal import WalCheckpointer
 from tests.audit.examples import append, draft
 
 pytestmark = [

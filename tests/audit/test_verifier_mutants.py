@@ -18,7 +18,7 @@ from apps.audit.checkpoints.verification import Copies
 from apps.audit.merkle import hashing, stored_tree
 from apps.audit.models import Entry
 from apps.audit.signing import own_public_keys
-from apps.audit.stored import stored_links
+from apps.audit.storage.stored import stored_links
 from apps.audit.verify import VerifyReport, team_ids, verify_subject, verify_team
 from tests.audit import test_forging, test_verify, trials
 from tests.audit.examples import RUN, append, chain_of, digest_at, draft

@@ -11,8 +11,8 @@ from cryptography.exceptions import InvalidSignature
 from django.db import connection
 
 from apps.audit.chain import FaultKind
-from apps.audit.compression import DICTIONARY
 from apps.audit.models import ChainHead, Entry
+from apps.audit.storage.compression import DICTIONARY
 from tests.audit.examples import append, chain_of, draft, execute
 from tests.audit.tampering import copied_lines, cut_tail, public_key
 from tests.docs.reading import page, run, snippets

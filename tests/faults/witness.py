@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 
-from apps.audit.compression import decompressed
+from apps.audit.storage.compression import decompressed
 from tests.faults.history import Accepted, History, Recorded, RunRow, Written
 
 INSTALL = """

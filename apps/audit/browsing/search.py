@@ -22,9 +22,9 @@ import orjson
 from django.db import connection
 
 from apps.audit.append import recorded_time
-from apps.audit.compression import decompressed
 from apps.audit.models import ROUTINE_ACTIONS, ChainHead, Entry
 from apps.audit.sql_dialects import dialect_of
+from apps.audit.storage.compression import decompressed
 from apps.audit.types import Actor
 from apps.core.data_classes import DataClassName, classes_from
 

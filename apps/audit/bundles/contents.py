@@ -24,7 +24,7 @@ from apps.audit.merkle.proofs import inclusion_proof
 from apps.audit.merkle.stored_tree import StoredTree, TreeUnavailable, tree_extend
 from apps.audit.models import Checkpoint, Entry
 from apps.audit.opened_texts import OpenedText, texts_open
-from apps.audit.stored import (
+from apps.audit.storage.stored import (
     NO_NUMBER,
     StoredEntry,
     stored_entries,

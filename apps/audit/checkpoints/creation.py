@@ -31,7 +31,7 @@ from apps.audit.merkle.stored_tree import StoredTree, TreeUnavailable, tree_exte
 from apps.audit.metrics import CHECKPOINTS_REFUSED
 from apps.audit.models import ChainHead, Checkpoint, Entry
 from apps.audit.sql_dialects import dialect_of
-from apps.audit.stored import StoredHead
+from apps.audit.storage.stored import StoredHead
 
 logger = logging.getLogger(__name__)
 

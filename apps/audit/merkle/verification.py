@@ -22,7 +22,7 @@ from apps.audit.merkle import hashing
 from apps.audit.merkle.hashing import CompactRange, leaf_hash
 from apps.audit.models import TreeNode
 from apps.audit.signing import PublicKeys
-from apps.audit.stored import NO_NUMBER
+from apps.audit.storage.stored import NO_NUMBER
 
 NODES_AT_ONCE = 64
 """Derived nodes that are compared with one query."""

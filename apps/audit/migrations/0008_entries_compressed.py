@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.db import migrations
 
-from apps.audit.compression import EntryBytesField
+from apps.audit.storage.compression import EntryBytesField
 
 
 class Migration(migrations.Migration):

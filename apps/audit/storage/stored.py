@@ -14,10 +14,10 @@ from django.db import connection
 
 from apps.audit import chain
 from apps.audit.chain import Link, Position
-from apps.audit.compression import decompressed
 from apps.audit.macs import Head
 from apps.audit.models import ChainHead, Entry
 from apps.audit.sql_dialects import dialect_of
+from apps.audit.storage.compression import decompressed
 
 NO_NUMBER = 2**63 - 1
 """Read in place of a seq that is no number, as SQLite can hold one: it fits nowhere."""

@@ -1,0 +1,1 @@
+"""How the rows of the ledger are kept: compressed, read as they are, checkpointed."""
