@@ -71,7 +71,7 @@ OUTCOMES = {
     "http-compressed-error": {"server_error"},
     "http-long-extension": {"bad_response", "incomplete", "unusable_response"},
     "http-long-length": {"bad_response", "incomplete", "unusable_response"},
-    "http-many-trailers": {"incomplete", "bad_response"},
+    "http-many-trailers": {"incomplete", "bad_response", "unusable_response"},
     "http-no-status": {"incomplete"},
     "http-strange-status": {"server_error"},
     "http-tiny-chunks": {"incomplete", "bad_response", "unusable_response"},
