@@ -71,15 +71,16 @@ class Appended(NamedTuple):
     first: tuple[UUID, int, str]
     """Team, seq and hash of the first entry: tells whether a commit was done."""
     waited_s: float
-    """How long others held the heads."""
+    """How long other processes held the heads; 0 where no row can be locked."""
 
 
 class _Links(NamedTuple):
     """The rows of a commit, in the order of their columns."""
 
     rows: list[tuple[Any, ...]]
-    """Of entries, but for the last column: these bytes are compressed together."""
+    """The rows of entries without their last column, `canonical`."""
     canonicals: list[bytes]
+    """The hashed bytes of the same entries, which are compressed in one call."""
     contents: list[tuple[Any, ...]]
 
 
@@ -201,7 +202,7 @@ def append(connection: BaseDatabaseWrapper, group: Sequence[PreparedBatch]) -> A
         _run_writes(c, dialect, group)
         start_s = time.monotonic()
         begins = lock_heads(c, dialect, {batch.team_id for batch in group})
-        waited_s = time.monotonic() - start_s
+        waited_s = time.monotonic() - start_s if dialect.lock else 0.0
         ends = {team_id: head.end for team_id, head in begins.items()}
         key = mac_key()
         recorded = dialect.now(c)

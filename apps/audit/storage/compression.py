@@ -1,8 +1,8 @@
 """How the bytes of entries are stored: each compressed alone, with a common dictionary.
 
-Entries say much the same, and mostly what the dictionary says already, so a fifth of
-them is left. Hashes, codes, exports and searches are over the JSON. A stored entry is a
-frame of zstd (RFC 8878), which names its dictionary. A dictionary is part of the
+Entries are much alike and share most of their text with the dictionary, so a frame is a
+fifth of the JSON. Hashes, codes, exports and searches are over the JSON. A stored entry
+is a frame of zstd (RFC 8878), which names its dictionary. A dictionary is part of the
 record: entries need it for ever, so a better one is added beside it. JSON, which begins
 with a brace, is what versions without compression stored.
 """
@@ -34,7 +34,8 @@ _codecs = threading.local()
 def compressed(entries: Sequence[bytes]) -> list[bytes]:
     """Return what is stored of entries, which are not empty.
 
-    In one call of the library, which gives up the interpreter lock at each.
+    All are compressed by one call, because the library releases the interpreter lock in
+    each.
     """
     frames = _compressor().multi_compress_to_buffer(list(entries))
     return [frames[index].tobytes() for index in range(len(frames))]
@@ -43,7 +44,7 @@ def compressed(entries: Sequence[bytes]) -> list[bytes]:
 def decompressed(stored: Any) -> bytes:
     """Return the bytes of an entry.
 
-    What is no frame comes back as it is, for verification to find fault with.
+    Returns bytes that are not a frame unchanged: verification reports them.
     """
     frame: bytes = stored.encode() if isinstance(stored, str) else bytes(stored)
     if not frame.startswith(zstandard.FRAME_HEADER):
