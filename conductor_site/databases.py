@@ -61,7 +61,7 @@ def _options(url: str) -> dict[str, Any]:
 
 def _sqlite(path: str, folder: Path) -> dict[str, Any]:
     return {
-        "ENGINE": "django.db.backends.sqlite3",
+        "ENGINE": "conductor_site.sqlite3",
         "NAME": path or ":memory:",
         # IMMEDIATE takes the write lock at BEGIN: no lock errors halfway.
         "OPTIONS": {

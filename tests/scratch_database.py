@@ -100,6 +100,7 @@ def _digest_of_migrations() -> str:
     # Django and its packages have migrations too: the lock file names their versions.
     for path in [
         ROOT / "requirements.txt",
+        *sorted(ROOT.glob("conductor_site/*/base.py")),
         *sorted(ROOT.glob("apps/**/migrations/*.py")),
     ]:
         digest.update(hashlib.sha256(path.read_bytes()).digest())

@@ -40,11 +40,10 @@ PLAIN_TYPES = frozenset({str, int, bool, bytes, type(None)})
 class PreparedEntry(NamedTuple):
     """An entry but for its time and place."""
 
-    id: Any
-    """As the driver takes it, like `subject_id`."""
     action: str
     subject_type: str
     subject_id: Any
+    """As the driver takes it."""
     head: bytes
     """Canonical JSON up to the time."""
     tail: bytes
@@ -136,7 +135,6 @@ def _prepare_entry(team_id: UUID, draft: EntryDraft, dialect: Dialect) -> Prepar
         bodies.append(
             b'%b:{"bytes":%d,"digest":"%b"}' % (_key(name), content[3], digest.encode())
         )
-    entry_id = new_id()
     # Put together by hand, in the order of the keys, since most parts come again.
     head = (
         b'{"action":%b,"actor":%b,"bodies":{%b},"context":%b,"data":%b,"id":"%b"'
@@ -147,11 +145,10 @@ def _prepare_entry(team_id: UUID, draft: EntryDraft, dialect: Dialect) -> Prepar
         b",".join(bodies),
         _context(draft.actor.context),
         canonical_bytes(dict(draft.data)),
-        str(entry_id).encode(),
+        str(new_id()).encode(),
         _word(draft.outcome),
     )
     return PreparedEntry(
-        dialect.adapt(entry_id),
         draft.action,
         draft.subject_type,
         dialect.adapt(draft.subject_id),
@@ -278,7 +275,7 @@ def lock_heads(
             [(dialect.adapt(team_id), *_first_head(team_id)) for team_id in ordered],
         )
         heads = _select_heads(cursor, dialect, params)
-    return {team_id: heads[dialect.adapt(team_id)] for team_id in ordered}
+    return {team_id: heads[team_id] for team_id in ordered}
 
 
 def _first_head(team_id: UUID) -> tuple[str, int, bytes]:
@@ -286,7 +283,7 @@ def _first_head(team_id: UUID) -> tuple[str, int, bytes]:
     return GENESIS_HASH, 1, head_mac(mac_key(), team_id, chain.START, 1)
 
 
-def _select_heads(cursor: Any, dialect: Dialect, params: list[Any]) -> dict[Any, Head]:
+def _select_heads(cursor: Any, dialect: Dialect, params: list[Any]) -> dict[UUID, Head]:
     marks = ", ".join([dialect.mark] * len(params))
     cursor.execute(
         "SELECT team_id, seq, hash, mac_from, mac FROM audit_chainhead "  # nosec B608
@@ -320,7 +317,6 @@ def _link(
             (
                 team,
                 seq,
-                entry.id,
                 entry.action,
                 entry.subject_type,
                 entry.subject_id,
@@ -362,8 +358,8 @@ _MOVE_HEAD = (
     "UPDATE audit_chainhead SET seq = %s, hash = %s, mac = %s WHERE team_id = %s"
 )
 _ENTRIES = (
-    "audit_entry (team_id, seq, id, action, subject_type, subject_id, "
-    "recorded_at, mac, hash, canonical)"
+    "audit_entry (team_id, seq, action, subject_type, subject_id, recorded_at, mac, "
+    "hash, canonical)"
 )
 _CONTENTS = "audit_content (team_id, seq, name, salt, sealed, size)"
 _INSERT_CHECKPOINT = (

@@ -192,10 +192,9 @@ def _entry_fault(row: StoredEntry, bodies: list[_Body]) -> ChainFault | None:
     target = document["targets"][0]
     recorded = document["recorded"].replace("T", " ").removesuffix("Z")
     for column, stored, hashed in (
-        ("id", _hex(row.id), _hex(document["id"])),
         ("action", row.action, document["action"]),
         ("subject_type", row.subject_type, target["type"]),
-        ("subject_id", _hex(row.subject_id), _hex(target["id"])),
+        ("subject_id", str(row.subject_id), target["id"]),
         (
             "recorded_at",
             row.recorded_at.removesuffix(_WHOLE_SECOND),
@@ -209,11 +208,6 @@ def _entry_fault(row: StoredEntry, bodies: list[_Body]) -> ChainFault | None:
         chain.untagged(body["digest"])  # raises if it is none
         bodies.append(_Body(_Place(row.seq, name, body["digest"]), body["bytes"]))
     return None
-
-
-def _hex(value: Any) -> str:
-    """Return an id, which SQLite stores without dashes, in one way."""
-    return str(value).replace("-", "")
 
 
 def _contents(

@@ -55,7 +55,6 @@ class Entry(models.Model):
     pk = models.CompositePrimaryKey("team_id", "seq")
     team_id = models.UUIDField()
     seq = models.BigIntegerField()
-    id = models.UUIDField()
     action = models.CharField(max_length=64)
     subject_type = models.CharField(max_length=32)
     subject_id = models.UUIDField()

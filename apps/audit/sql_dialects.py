@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -109,7 +110,7 @@ def _copy(cursor: Any, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
 
 _DIALECTS = {
     "sqlite": Dialect(
-        conversions={UUID: lambda value: value.hex, datetime: _naive_text},
+        conversions={UUID: attrgetter("bytes"), datetime: _naive_text},
         lock="",  # a transaction holds the write lock from its first statement
         now=_own_time,  # SQLite has no other clock than the machine's
         mark="?",

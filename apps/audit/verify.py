@@ -12,7 +12,6 @@ the checkpoints are removed too, their copies outside of the database show it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -47,7 +46,6 @@ PAGE = 500
 NEARBY = 1_000
 """Entries before and after those of a subject among which hidden ones are looked for,
 unless the whole chain is asked for."""
-_ID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +96,9 @@ def team_ids() -> list[UUID]:
         cursor.execute(
             " UNION ".join(f"SELECT team_id FROM {table}" for table in tables)  # nosec B608
         )
-        texts = [str(team_id) for (team_id,) in cursor.fetchall()]
+        stored = [team_id for (team_id,) in cursor.fetchall()]
     # A row moved to something that is no team is missed in the team it came from.
-    return sorted(UUID(text) for text in texts if _ID.fullmatch(text))
+    return sorted(team_id for team_id in stored if isinstance(team_id, UUID))
 
 
 def verify_team(team_id: UUID, keys: PublicKeys | None = None) -> VerifyReport:

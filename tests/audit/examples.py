@@ -72,15 +72,9 @@ def chain_of(entries: int, *, subject_id: uuid.UUID = RUN) -> uuid.UUID:
 
 
 def execute(sql: str, *params: Any) -> list[tuple[Any, ...]]:
-    """Run a statement behind the ledger's back; ids as the table holds them."""
-    adapted = [
-        value.hex
-        if isinstance(value, uuid.UUID) and connection.vendor == "sqlite"
-        else value
-        for value in params
-    ]
+    """Run a statement behind the ledger's back."""
     with connection.cursor() as cursor:
-        cursor.execute(sql, adapted)
+        cursor.execute(sql, params)
         return cursor.fetchall() if cursor.description else []
 
 

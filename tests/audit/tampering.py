@@ -151,7 +151,6 @@ def forge_entry(team_id: uuid.UUID, canonical: bytes, mac: bytes = b"") -> int:
     values = {
         "team_id": team_id,
         "seq": seq,
-        "id": uuid.UUID(document["id"]),
         "action": document["action"],
         "subject_type": target["type"],
         "subject_id": uuid.UUID(target["id"]),

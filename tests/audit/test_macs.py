@@ -282,15 +282,11 @@ def test_an_old_chain_with_a_broken_head_gets_no_code(team: uuid.UUID) -> None:
 
 def test_a_process_of_an_older_version_cannot_append() -> None:
     team_id = chain_of(1)
-    columns = (
-        "team_id, seq, id, action, subject_type, subject_id, recorded_at, canonical, "
-        "hash"
-    )
+    columns = "action, subject_type, subject_id, recorded_at, canonical, hash"
     with pytest.raises(IntegrityError):
         execute(
-            f"INSERT INTO audit_entry ({columns}) SELECT team_id, 2, id, action, "
-            "subject_type, subject_id, recorded_at, canonical, hash FROM audit_entry "
-            "WHERE team_id = %s",
+            f"INSERT INTO audit_entry (team_id, seq, {columns}) SELECT team_id, 2, "
+            f"{columns} FROM audit_entry WHERE team_id = %s",
             team_id,
         )
 

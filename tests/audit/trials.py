@@ -215,7 +215,7 @@ def entry_inserted(ledger: Ledger) -> Found:
     """Somewhere in the chain; those from there on move up."""
     seq, like = ledger.seq(), ledger.seq()
     _move_up(ledger.team, seq)
-    columns = "id, action, subject_type, subject_id, recorded_at, canonical, hash, mac"
+    columns = "action, subject_type, subject_id, recorded_at, canonical, hash, mac"
     source = like + 1 if like >= seq else like
     execute(
         f"INSERT INTO audit_entry (team_id, seq, {columns}) SELECT team_id, %s, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import orjson
 import pytest
@@ -28,7 +29,7 @@ pytestmark = [
 
 
 @pytest.fixture
-def verify() -> Callable[[], dict[str, tuple[int, str]]]:
+def verify() -> Callable[[], dict[UUID, tuple[int, str]]]:
     """The printed verifier, on this test's database."""
     code, _ = snippets(DOC, "python")
     function: Any = run(code, "verify")["verify"]
@@ -38,7 +39,7 @@ def verify() -> Callable[[], dict[str, tuple[int, str]]]:
 def test_printed_verifier_accepts_chains_and_names_their_ends(verify):
     teams = [chain_of(5), chain_of(3)]
     heads = ChainHead.objects.filter(team_id__in=teams)
-    assert verify() == {h.team_id.hex: (h.seq, h.hash) for h in heads}
+    assert verify() == {h.team_id: (h.seq, h.hash) for h in heads}
 
 
 @pytest.mark.parametrize(

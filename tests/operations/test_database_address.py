@@ -64,4 +64,4 @@ def test_folder_of_a_socket_may_follow_the_question_mark():
 def test_file_of_sqlite_is_read(url, name):
     database = database_of(url, Path())
     assert database["NAME"] == name
-    assert database["ENGINE"] == "django.db.backends.sqlite3"
+    assert database["ENGINE"] == "conductor_site.sqlite3"

@@ -104,6 +104,13 @@ def test_pages_make_one_list(cast, monkeypatch):
     assert found.texts == 5
 
 
+def rewrite(entry: Entry, canonical: bytes) -> None:
+    """Change what is stored of an entry behind the ledger's back."""
+    place = "team_id = %s AND seq = %s"
+    sql = f"UPDATE audit_entry SET canonical = %s WHERE {place}"
+    execute(sql, canonical, entry.team_id, entry.seq)
+
+
 SAID = [b"{}", b'{"bodies":{}}', b'{"bodies":{"prompt":{}}}', b'{"bodies":[]}']
 """Valid JSON in the place of an entry."""
 
@@ -113,8 +120,7 @@ SAID = [b"{}", b'{"bodies":{}}', b'{"bodies":{"prompt":{}}}', b'{"bodies":[]}']
 def test_what_is_no_entry_is_named_and_stays_out_of_proofs(cast, said):
     victim = Entry.objects.for_team(cast.team.id).filter(action="run.failed").first()
     assert victim is not None
-    sql = "UPDATE audit_entry SET canonical = %s WHERE id = %s"
-    execute(sql, said, victim.id)
+    rewrite(victim, said)
     export = make(cast, action="run.failed", texts=True)
     named = f"entry {victim.seq} of team {cast.team.id} is not readable"
     assert named in export.error
@@ -129,11 +135,7 @@ def test_an_entry_that_was_tampered_with_is_not_exported(cast):
     victim = Entry.objects.for_team(cast.team.id).filter(action="run.failed").first()
     assert victim is not None
     forged = bytes(victim.canonical).replace(b"run.failed", b"run.fouled")
-    execute(
-        "UPDATE audit_entry SET canonical = %s WHERE id = %s",
-        forged,
-        victim.id,
-    )
+    rewrite(victim, forged)
     export = make(cast, action="run.failed")
     assert f"entry {victim.seq} is not what was signed" in export.error
     assert export.size == 0

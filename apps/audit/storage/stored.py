@@ -49,7 +49,6 @@ class StoredEntry(NamedTuple):
     canonical: bytes
     hash: str
     mac: bytes
-    id: Any
     action: str
     subject_type: str
     subject_id: Any
@@ -87,7 +86,7 @@ def stored_entries(
     """Return what comes next in a team's chain, or of one subject in it."""
     dialect = dialect_of(connection)
     sql = (
-        "SELECT seq, canonical, hash, mac, id, action, subject_type, "  # nosec B608
+        "SELECT seq, canonical, hash, mac, action, subject_type, "  # nosec B608
         f"subject_id, {dialect.time_text} FROM audit_entry "
         "WHERE team_id = %s AND seq > %s"
     )

@@ -16,13 +16,13 @@ from operator import and_
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Cast
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils.dateformat import format as format_date
 from django.utils.translation import gettext
 
 from apps.audit.selectors import entry_recorded_at, newest_subjects
 from apps.core.errors import InvalidInput
+from apps.core.hex_ids import HexId
 from apps.runs.models import Run, RunState
 from apps.runs.records.search import run_list
 from apps.runs.search.blocks import LARGE, bitmaps_of
@@ -207,7 +207,7 @@ class _Search:
             run_id
             for some in _pages(numbers)
             for (run_id,) in indexed.filter(number__in=some).values_list(
-                _text_of("run_id")
+                HexId("run_id")
             )
         ]
 
@@ -215,7 +215,7 @@ class _Search:
         """Return those that the other filters leave, until there are enough."""
         found: list[str] = []
         for some in _pages(ids):
-            left = self._runs.filter(id__in=some).values_list(_text_of("id"))
+            left = self._runs.filter(id__in=some).values_list(HexId("id"))
             found += [run_id for (run_id,) in left]
             if len(found) > MATCHES:
                 break
@@ -228,7 +228,7 @@ class _Search:
         """
         indexed = IndexedRun.objects.for_team(self._team_id)
         number = indexed.filter(run_id=OuterRef("id")).values("number")
-        columns = _text_of("id"), Subquery(number)
+        columns = HexId("id"), Subquery(number)
         size = min(int(1.2 * MATCHES / share) + 1, RUNS_WALKED)
         found: list[str] = []
         page = list(self._runs.values_list(*columns)[:size])
@@ -318,8 +318,3 @@ def _have(texts: Sequence[str], phrases: Collection[str]) -> bool:
 def _pages(items: Sequence[ItemT]) -> Iterator[Sequence[ItemT]]:
     for start in range(0, len(items), RUNS_LOOKED_UP):
         yield items[start : start + RUNS_LOOKED_UP]
-
-
-def _text_of(column: str) -> Cast:
-    """Return an id as text: most of them are only compared, and made no UUID."""
-    return Cast(column, CharField())

@@ -35,6 +35,7 @@ from django.db.models.functions import Cast, TruncDate
 from django.utils import timezone
 
 from apps.accounts.models import ApiKey, User
+from apps.core.hex_ids import HexId
 from apps.core.ids import first_id
 from apps.runs.models import STATES_CALLED, Run, RunState, UsageDay, UsagePart
 from apps.runs.types import NO_KEY, NOBODY, PLANNING, UsageGroup, UsageRow
@@ -103,8 +104,8 @@ _STEP_SUMS: Mapping[str, Any] = {
 _KEPT_SUMS: Mapping[str, Any] = {f"sum_{name}": _sum(name) for name in Sums._fields}
 # As text: thousands of UUID objects would cost more than the sums themselves.
 _OWNERS: Mapping[UsageGroup, Any] = {
-    "member": Cast("user_id", CharField()),
-    "key": Cast("api_key_id", CharField()),
+    "member": HexId("user_id"),
+    "key": HexId("api_key_id"),
 }
 _NO_KEY = Value("", CharField())
 
@@ -174,9 +175,7 @@ def sums_between(
         if names == ",".join(by_owners[0]):  # these have each run once
             add_sums(found, Slot(day, "day", ""), sums)
         for group, key in zip(filter(None, names.split(",")), keys, strict=False):
-            is_id = group != "worker"
-            slot = Slot(day, group, (key or "").replace("-", "") if is_id else key)
-            add_sums(found, slot, sums)
+            add_sums(found, Slot(day, group, key or ""), sums)
     return found
 
 

@@ -1,0 +1,1 @@
+"""SQLite, with UUIDs of 16 bytes."""
