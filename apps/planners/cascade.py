@@ -7,6 +7,7 @@ from typing import Protocol, Self
 
 from apps.engine.plan import Plan
 from apps.engine.ports import Ask, Planner, PlanRequest
+from apps.planners.exploration import Explorer
 from apps.planners.stickiness import Appraised, Appraiser
 
 
@@ -23,7 +24,7 @@ class SelfDoubtingPlanner(Planner, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class PlannerCascade:
+class PlannerCascade(Explorer, Appraiser):
     """Asks `second` where `first` is unsure, and after each plan that was refused."""
 
     first: SelfDoubtingPlanner

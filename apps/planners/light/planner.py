@@ -14,6 +14,7 @@ from apps.engine.errors import PlanFault, PlanRejected
 from apps.engine.plan import Plan
 from apps.engine.ports import Ask, PlanRequest, Pool, PoolWorker, Task
 from apps.engine.suitability import unsuited
+from apps.planners.exploration import Explorer
 from apps.planners.light.explanation import Explanation, explained, in_words
 from apps.planners.light.exploring import EXPLORED, Explored, drawn, near_best
 from apps.planners.light.model import LightModel, SuccessTables
@@ -33,7 +34,7 @@ from apps.planners.light.search import (
 from apps.planners.light.templates import template_plan
 from apps.planners.light.text_features import Floats
 from apps.planners.light.token_costs import Prices, TokenModel, prompt_tokens
-from apps.planners.stickiness import Appraised
+from apps.planners.stickiness import Appraised, Appraiser
 
 COST_WEIGHT = 0.04
 """Success that one answer of the dearest worker has to be worth, unless set."""
@@ -74,7 +75,7 @@ class _Scope(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LightPlanner:
+class LightPlanner(Explorer, Appraiser):
     """Chooses among templates and workers by expected success, less cost."""
 
     model: LightModel

@@ -123,18 +123,22 @@ def can_stick(order: RunOrder, resolved: ResolvedModel) -> bool:
 
     They are not if the caller names one, or a test or an evaluation has a plan.
     """
-    if order.explores or order.served_planner is not None or order.reused:
-        return False
-    if order.source in NOT_BY_CALLERS:
-        return False
-    planner = resolved.planner
-    return isinstance(planner, LanguageModelPlanner | PlannerCascade | Appraiser)
+    return not order.explores and _is_planned(order, resolved)
 
 
 def is_remembered(order: RunOrder, resolved: ResolvedModel) -> bool:
     """Return whether a run can be the turn before another one that is planned."""
     has_tools = isinstance(resolved.planner, ToolContinuationPlanner)
-    return has_tools or can_stick(replace(order, explores=False), resolved)
+    return has_tools or _is_planned(order, resolved)
+
+
+def _is_planned(order: RunOrder, resolved: ResolvedModel) -> bool:
+    if order.served_planner is not None or order.reused:
+        return False
+    if order.source in NOT_BY_CALLERS:
+        return False
+    planner = resolved.planner
+    return isinstance(planner, LanguageModelPlanner | PlannerCascade | Appraiser)
 
 
 def sticky(

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
 
-from apps.engine.ports import Planner
+from apps.planners.exploration import Explorer
 from apps.runs.models import NOT_BY_CALLERS
 from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.types import RunOrder
-
-
-@runtime_checkable
-class Explorer(Protocol):
-    """A planner that can try other plans than the best one."""
-
-    def exploring(self, seed: str) -> Planner:
-        """Return the planner that does so; `seed` decides which plan it tries."""
-        ...
 
 
 def may_explore(order: RunOrder, resolved: ResolvedModel) -> bool:
