@@ -13,6 +13,7 @@ PACKAGES = ("apps", "conductor_site")
 SAME_CLASSES = {
     # What Django finds by its name.
     "Command": "one in each module of management commands",
+    "DatabaseWrapper": "a backend for each database",
     # Inputs that REST describes and a service checks.
     "ConductorInput": "REST and services",
     "CredentialInput": "REST and services",

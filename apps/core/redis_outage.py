@@ -40,6 +40,11 @@ def hasty_client() -> dict[str, Any]:
     }
 
 
+def hasty_async_client() -> dict[str, Any]:
+    """Return the options of an asynchronous client that does not wait long."""
+    return {**hasty_client(), "retry": AsyncRetry(*ONCE_MORE)}
+
+
 def listening_client() -> dict[str, Any]:
     """Return the options of an asynchronous client that waits for what comes."""
     return {"socket_timeout": None, "retry": AsyncRetry(*ONCE_MORE)}

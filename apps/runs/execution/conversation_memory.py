@@ -1,9 +1,9 @@
 """Remembers what answered the turns of conversations, for those that follow them.
 
 A turn is found by what was said before its answer: an API's chat history, a previous
-response and a thread on the pages all send that again. Kept as a digest, by one process
-for itself, for as long as a provider's cache may last and no longer: what is forgotten
-costs a cache, never an answer.
+response and a thread on the pages all send that again. Kept as a digest, in the process
+that executed it and, where there is a Redis, for the others: what is forgotten costs a
+provider's cache, never an answer.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from apps.planners.stickiness import (
 )
 from apps.planners.tool_continuation import ToolContinuationPlanner
 from apps.runs.execution.circuit_breaker import CircuitBreakers, circuit_key
+from apps.runs.execution.shared_turns import AnsweredTurn, SharedTurns
 from apps.runs.models import NOT_BY_CALLERS
 from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.types import RunOrder
@@ -41,13 +42,6 @@ KEPT_S = 3_600.0
 MAX_TURNS = 20_000
 """A bound on memory; the oldest turn is forgotten for a new one."""
 Key = bytes
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    steps: tuple[PlannedStep, ...]
-    is_direct: bool
-    ended_at: float
 
 
 @dataclass(slots=True)
@@ -79,11 +73,12 @@ class TurnWatch:
 
 
 class ConversationMemory:
-    """The latest turns of one process. Used on its event loop alone."""
+    """The latest turns that a process knows. Used on its event loop alone."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._turns: OrderedDict[Key, _Turn] = OrderedDict()
+    def __init__(self, shared: SharedTurns | None = None) -> None:
+        """Take what the processes of the site share; None: this one is alone."""
+        self._shared = shared
+        self._turns: OrderedDict[Key, AnsweredTurn] = OrderedDict()
 
     def watch(self, order: RunOrder, history: Sequence[ev.Event] = ()) -> TurnWatch:
         """Return what remembers a run once it has its answer.
@@ -93,15 +88,38 @@ class ConversationMemory:
         key = _key(order, _said(order))
 
         def remember(steps: tuple[PlannedStep, ...], is_direct: bool) -> None:
-            self._turns[key] = _Turn(steps, is_direct, self._clock())
-            self._turns.move_to_end(key)
-            if len(self._turns) > MAX_TURNS:
-                self._turns.popitem(last=False)
+            turn = AnsweredTurn(steps, is_direct, time.time())
+            self._keep(key, turn)
+            if self._shared is not None:
+                self._shared.put(key, turn)
 
         watch = TurnWatch(order.prompt, remember)
         for event in history:
             watch.hear(event)
         return watch
+
+    async def learn(self, order: RunOrder, resolved: ResolvedModel) -> None:
+        """Ask the other processes for the turn before, if this one doesn't know it."""
+        if self._shared is None or not can_stick(order, resolved):
+            return
+        before = _before_answer(_said(order))
+        key = _key(order, before) if before else None
+        if key is None or key in self._turns:
+            return
+        turn = await self._shared.find(key)
+        if turn is not None:
+            self._keep(key, turn)
+
+    async def close(self) -> None:
+        """Let go of what is shared."""
+        if self._shared is not None:
+            await self._shared.close()
+
+    def _keep(self, key: Key, turn: AnsweredTurn) -> None:
+        self._turns[key] = turn
+        self._turns.move_to_end(key)
+        if len(self._turns) > MAX_TURNS:
+            self._turns.popitem(last=False)
 
     def last_turn(self, order: RunOrder) -> LastTurn | None:
         """Return what answered the turn before; None: there is none that is known."""
@@ -109,7 +127,7 @@ class ConversationMemory:
         turn = self._turns.get(_key(order, before)) if before else None
         if turn is None:
             return None
-        age_s = self._clock() - turn.ended_at
+        age_s = max(0.0, time.time() - turn.ended_at)
         if age_s > KEPT_S:
             return None
         earlier, now = question_of(before), question_of(order.messages)

@@ -45,6 +45,7 @@ from apps.runs.execution.async_db import (
 from apps.runs.execution.circuit_breaker import CircuitBreakers
 from apps.runs.execution.conductor_load import LoadGuard, LoadMonitor
 from apps.runs.execution.conversation_memory import (
+    KEPT_S,
     ConversationMemory,
     is_remembered,
     sticky,
@@ -59,6 +60,7 @@ from apps.runs.execution.prefill_refusals import PrefillNotes
 from apps.runs.execution.prompt_embedding import prompts_embedded
 from apps.runs.execution.resumer import Resumer
 from apps.runs.execution.run_resolver import RunResolver
+from apps.runs.execution.shared_turns import shared_turns
 from apps.runs.execution.team_shares import TeamShares
 from apps.runs.live.broadcaster import Broadcaster
 from apps.runs.models import ProcessKind, Run
@@ -129,7 +131,7 @@ class Executor:
         self._resumer = Resumer(lambda run_id: run_id in self._live, self._resume)
         self._observer = Observer()
         self._prefills = PrefillNotes()
-        self._conversations = ConversationMemory()
+        self._conversations = ConversationMemory(shared_turns(KEPT_S))
         self.queues = LoadMonitor(
             partial(read_load, transport), settings.CONDUCTOR_MAX_QUEUE
         )
@@ -166,6 +168,7 @@ class Executor:
         run_id = run_id or new_id()
         order, resolved = await self._admit(*await self._check(order, run_id))
         cost_cap = await self._budget_gate.allow(order, resolved)
+        await self._conversations.learn(order, resolved)
         # Others may have begun meanwhile, or the process may have begun to close.
         self._refuse_when_full(order.team_id)
         ownership = Ownership(self.lease_keeper.lease_id, 0)
@@ -245,6 +248,7 @@ class Executor:
         created = history[0]
         assert isinstance(created, ev.RunCreated)
         cost_cap = await self._budget_gate.keep(order, resolved, run.id, created)
+        await self._conversations.learn(order, resolved)
         ownership = Ownership(run.owner_id, run.fence)
         self._begin(run.id, order, resolved, ownership, cost_cap, history)
 
@@ -312,6 +316,7 @@ class Executor:
         await self.queues.close()
         await self.lease_keeper.end()
         await self.broadcaster.close()
+        await self._conversations.close()
         await self._observer.close()
         await self._transport.aclose()
 

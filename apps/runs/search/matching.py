@@ -22,7 +22,7 @@ from django.utils.translation import gettext
 
 from apps.audit.selectors import entry_recorded_at, newest_subjects
 from apps.core.errors import InvalidInput
-from apps.core.hex_ids import HexId
+from apps.runs.hex_ids import HexId
 from apps.runs.models import Run, RunState
 from apps.runs.records.search import run_list
 from apps.runs.search.blocks import LARGE, bitmaps_of

@@ -35,8 +35,8 @@ from django.db.models.functions import Cast, TruncDate
 from django.utils import timezone
 
 from apps.accounts.models import ApiKey, User
-from apps.core.hex_ids import HexId
 from apps.core.ids import first_id
+from apps.runs.hex_ids import HexId
 from apps.runs.models import STATES_CALLED, Run, RunState, UsageDay, UsagePart
 from apps.runs.types import NO_KEY, NOBODY, PLANNING, UsageGroup, UsageRow
 
