@@ -26,12 +26,13 @@ from apps.audit.checkpoints.format import is_due, sign
 from apps.audit.errors import NotCanonical, StaleWrite
 from apps.audit.macs import NO_MAC, Head, MacKey, head_fault, head_mac, mac_key
 from apps.audit.sql_dialects import Dialect, dialect_of
-from apps.audit.storage.compression import compressed
+from apps.audit.storage.compression import MAX_ENTRY_BYTES, compressed
 from apps.audit.types import Actor, Batch, EntryDraft, RowWrite
 from apps.core.errors import InvalidInput
 from apps.core.ids import new_id
 from apps.core.keyring import seal
 
+TIME_BYTES = len("2030-01-31T12:00:00.123456Z")
 GENESIS_HASH = chain.tagged(chain.GENESIS)
 PLAIN_TYPES = frozenset({str, int, bool, bytes, type(None)})
 """Parameters that every driver takes as they are: nearly all of them."""
@@ -96,7 +97,8 @@ def recorded_time(recorded: str) -> datetime:
 def prepare(batch: Batch, dialect: Dialect) -> PreparedBatch:
     """Do the work on `batch` that needs no database.
 
-    Raises: NotCanonical for values the ledger cannot hold, InvalidInput without drafts.
+    Raises: NotCanonical for values the ledger cannot hold, InvalidInput without drafts
+    or for an entry too large to be read again.
     """
     if not batch.drafts:
         raise InvalidInput("a batch needs at least one entry")
@@ -148,12 +150,15 @@ def _prepare_entry(team_id: UUID, draft: EntryDraft, dialect: Dialect) -> Prepar
         str(new_id()).encode(),
         _word(draft.outcome),
     )
+    tail = _tail(draft.subject_type, draft.subject_id)
+    if len(head) + TIME_BYTES + len(tail) > MAX_ENTRY_BYTES:
+        raise InvalidInput(f"an entry may have {MAX_ENTRY_BYTES} bytes at most")
     return PreparedEntry(
         draft.action,
         draft.subject_type,
         dialect.adapt(draft.subject_id),
         head,
-        _tail(draft.subject_type, draft.subject_id),
+        tail,
         contents,
     )
 

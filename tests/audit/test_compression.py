@@ -11,11 +11,13 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.audit import append as append_module
 from apps.audit.models import Entry
 from apps.audit.selectors import entry_list
 from apps.audit.storage.compression import DICTIONARY, compressed, decompressed
 from apps.audit.verify import verify_team
-from tests.audit.examples import RUN, append, chain_of, draft, execute
+from apps.core.errors import InvalidInput
+from tests.audit.examples import RUN, append, chain_of, draft, execute, place
 
 DICTIONARY_SHA256 = "040e86221ee9a492e34cacf044b247548782e13345edfbca6fbec7bf73ff88a0"
 STORED = "SELECT canonical FROM audit_entry WHERE team_id = %s ORDER BY seq"
@@ -102,3 +104,14 @@ def test_a_changed_frame_is_found_unless_it_says_the_same() -> None:
     assert count > 30
     replace(team_id, 1, frame[: len(frame) // 2])
     assert not verify_team(team_id).is_intact
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_entry_too_large_to_be_read_again_is_refused(
+    team: uuid.UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(append_module, "MAX_ENTRY_BYTES", 1_000)
+    append(team, draft())
+    with pytest.raises(InvalidInput, match="1000 bytes at most"):
+        append(team, draft(data={"long": "x" * 1_000}))
+    assert place(team) is None

@@ -26,7 +26,7 @@ else:
 DICTIONARY = Path(__file__).with_name("files") / "entries-1.zstd-dict"
 LEVEL = 3
 MAX_ENTRY_BYTES = 1 << 26
-"""A frame that claims to hold more is not read: none of ours does."""
+"""A larger entry is not appended, and a frame that claims to hold more is not read."""
 _codecs = threading.local()
 """A compressor and a decompressor serve one call at a time."""
 
