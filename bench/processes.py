@@ -1,9 +1,10 @@
 """Several web processes on one PostgreSQL and one Redis: what each adds to a run.
 
-Planned runs, 32 in flight in all, over 1, 2, 4 and 8 processes on the same cores. What
-grows with the number of processes is what they cost each other: processor time of the
-site and of the database a run, and how many of the database's connections wait for a
-lock, by the kind of lock. `--seconds N` for a trial, whose figures are not kept.
+Planned runs over 1, 2, 4 and 8 processes on the same cores, 32 in flight in each, and
+32 in all. In each: what grows is what processes cost each other. In all: that, and that
+the work of fewer runs is done at once. Processor time of the site and of the database a
+run, and how many of the database's connections wait for a lock, by the kind of lock.
+`--seconds N` for a trial, whose figures are not kept.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from bench.servers import Server, base_url, folder, load, prepare, upstream, web
 COUNTS = 1, 2, 4, 8
 IN_FLIGHT = 32
 SECONDS = 20.0
+WARM_UP_S = 3.0
 ROUNDS = 3
 SAMPLE_INTERVAL_S = 0.02
 WAITS = (
@@ -41,16 +43,13 @@ def main() -> None:
     seconds = parser.parse_args().seconds
     figures: dict[str, Any] = {"rounds": ROUNDS, "seconds": seconds}
     for count in COUNTS:
-        rounds = _measured(count, seconds)
-        figures[str(count)] = sorted(rounds, key=lambda seen: seen["cpu_ms_each"])[
-            len(rounds) // 2
-        ]
+        figures[str(count)] = _measured(count, seconds)
     if seconds == SECONDS:
         keep("processes", figures)
 
 
-def _measured(count: int, seconds: float) -> list[dict[str, Any]]:
-    """Return what rounds of load on so many processes have shown."""
+def _measured(count: int, seconds: float) -> dict[str, dict[str, Any]]:
+    """Return the round in the middle by processor time, of each load."""
     with ExitStack() as stack:
         model_server = stack.enter_context(upstream())
         path = stack.enter_context(folder())
@@ -65,24 +64,30 @@ def _measured(count: int, seconds: float) -> list[dict[str, Any]]:
             {"authorization": f"Bearer {key}"},
             {"planned": "conductor-ultra"},
         )
-        rounds = []
-        for number in range(ROUNDS + 1):
-            with _waits(env["DATABASE_URL"]) as waits:
-                databases = _cpu_s()
-                seen = load(
-                    server,
-                    "planned",
-                    in_flight=IN_FLIGHT,
-                    seconds=seconds if number else 3.0,
-                    urls=urls,
-                )
-                used_s = _cpu_s() - databases
-            seen["database_cpu_ms_each"] = 1000 * used_s / seen["requests"]
-            seen["waits"] = waits
-            if number:  # the first one warms up
-                rounds.append(seen)
-                _tell(count, seen)
-        return rounds
+
+        def middle(in_flight: int) -> dict[str, Any]:
+            _round(server, urls, in_flight, WARM_UP_S, env["DATABASE_URL"])
+            rounds = [
+                _round(server, urls, in_flight, seconds, env["DATABASE_URL"])
+                for _ in range(ROUNDS)
+            ]
+            rounds.sort(key=lambda seen: seen["cpu_ms_each"])
+            return rounds[len(rounds) // 2]
+
+        return {"each": middle(count * IN_FLIGHT), "all": middle(IN_FLIGHT)}
+
+
+def _round(
+    server: Server, urls: list[str], in_flight: int, seconds: float, database_url: str
+) -> dict[str, Any]:
+    with _waits(database_url) as waits:
+        begin_s = _cpu_s()
+        seen = load(server, "planned", in_flight=in_flight, seconds=seconds, urls=urls)
+        used_s = _cpu_s() - begin_s
+    seen["database_cpu_ms_each"] = 1000 * used_s / seen["requests"]
+    seen["waits"] = waits
+    _tell(f"{len(urls)}, {in_flight} in flight", seen)
+    return seen
 
 
 def _cpu_s() -> float:
@@ -123,10 +128,10 @@ def _waits(url: str) -> Iterator[dict[str, float]]:
         means |= {name: n / max(samples, 1) for name, n in counts.most_common(5)}
 
 
-def _tell(count: int, seen: dict[str, Any]) -> None:
+def _tell(what: str, seen: dict[str, Any]) -> None:
     waits = ", ".join(f"{name} {mean:.2f}" for name, mean in seen["waits"].items())
     say(
-        f"  {count}: {seen['per_s']:.0f} runs/s, {seen['cpu_ms_each']:.2f} ms CPU, "
+        f"  {what}: {seen['per_s']:.0f} runs/s, {seen['cpu_ms_each']:.2f} ms CPU, "
         f"{seen['database_cpu_ms_each']:.2f} ms of the database, "
         f"median {seen['median_ms']:.0f} ms; waiting: {waits}"
     )

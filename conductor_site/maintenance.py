@@ -32,7 +32,7 @@ from apps.insights.rollup import InsightsWatch
 from apps.pools.services import price_list_refresh
 from apps.runs.execution.executor import Executor
 from apps.runs.selectors import is_leader
-from apps.runs.services import runs_index
+from apps.runs.services import UsageWatch, runs_index
 from apps.sharing.services import share_links_forget
 from apps.training.conductor.folders import folders_sweep
 from apps.webhooks.sending import deliveries_forget
@@ -83,7 +83,10 @@ ALERT_JOBS: Jobs = (
 """In a thread of their own: a mail server may take its time."""
 
 
-SUM_JOBS: Jobs = (("insights are not summed", InsightsWatch().keep),)
+SUM_JOBS: Jobs = (
+    ("usage is not summed", UsageWatch().keep),
+    ("insights are not summed", InsightsWatch().keep),
+)
 """Those that take longer, and delay none of the others."""
 
 

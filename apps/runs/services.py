@@ -49,12 +49,14 @@ from apps.runs.types import (
     UsageRow,
 )
 from apps.runs.usage.report import usage_rows
+from apps.runs.usage.rollup_schedule import UsageWatch
 
 __all__ = [
     "MOST_EXPORTED",
     "MOST_TAGS",
     "TAG_LENGTH",
     "RunListFormat",
+    "UsageWatch",
     "idempotency_claim",
     "idempotency_holder",
     "idempotency_release",

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from apps.accounts.models import ApiKey, User
 from apps.core.ids import first_id
-from apps.runs.models import Process, Run, RunState, Step, UsageDay, UsagePart
+from apps.runs.models import Run, RunState, Step, UsageDay, UsagePart
 from apps.runs.selectors import usage_by
 from apps.runs.services import usage_report
 from apps.runs.types import UsageGroup, UsageRow
@@ -37,6 +37,11 @@ ID = first_id(MIDNIGHT)
 
 def report(cast: Cast, since: datetime, until: datetime) -> dict[Any, list[UsageRow]]:
     return usage_report(team_id=cast.team.id, groups=GROUPS, since=since, until=until)
+
+
+def keep_usage(team_id: uuid.UUID) -> None:
+    for _ in usage_keep(team_id):
+        pass
 
 
 def kept_days(cast: Cast) -> list[str]:
@@ -184,7 +189,7 @@ def test_what_is_kept_changes_no_figure(cast, seed, monkeypatch):
             for _ in range(15):  # what begins, begins after all that is kept
                 house.run(now - random.random() * (now - before))
             if random.random() < 0.8:
-                usage_keep(cast.team.id)
+                keep_usage(cast.team.id)
             for _ in range(3):
                 since = now - random.random() * 7 * DAY
                 if random.random() < 0.7:
@@ -211,7 +216,7 @@ def test_a_day_is_kept_an_hour_after_its_end(cast):
         ran(cast, timezone.now(), id=ID)
         for later, days in ((0, []), (12.9, []), (13, ["2025-01-30"])):
             clock.move_to(MIDNIGHT + timedelta(hours=later - 12))
-            usage_keep(cast.team.id)
+            keep_usage(cast.team.id)
             assert kept_days(cast) == days
 
 
@@ -220,12 +225,12 @@ def test_a_day_waits_for_its_last_run(cast):
         run = ran(cast, timezone.now(), id=ID, state=RunState.RUNNING, cost_micros=1)
         clock.move_to(MIDNIGHT + 2 * DAY)
         period = MIDNIGHT - 2 * DAY, MIDNIGHT + DAY
-        usage_keep(cast.team.id)
+        keep_usage(cast.team.id)
         assert sum(row.cost_micros for row in report(cast, *period)["member"]) == 1
         assert kept_days(cast) == ["2025-01-31"]
         run.state, run.cost_micros = RunState.COMPLETED, 5
         run.save()
-        usage_keep(cast.team.id)
+        keep_usage(cast.team.id)
         assert sum(row.cost_micros for row in report(cast, *period)["member"]) == 5
         assert kept_days(cast) == ["2025-01-30", "2025-01-31"]
 
@@ -234,7 +239,7 @@ def test_what_is_kept_is_not_summed_again(cast):
     now = timezone.now()
     step(ran(cast, now - 3 * DAY, user=cast.bob), "alpha")
     period = now - 5 * DAY, now
-    usage_keep(cast.team.id)
+    keep_usage(cast.team.id)
     before = report(cast, *period)
     Step.objects.for_team(cast.team.id).delete()
     Run.objects.for_team(cast.team.id).delete()
@@ -245,7 +250,7 @@ def test_what_is_kept_is_not_summed_again(cast):
 def test_days_are_kept_from_the_first_run_on(cast, recorded_queries):
     now = timezone.now()
     ran(cast, now - 5 * DAY)
-    usage_keep(cast.team.id)
+    keep_usage(cast.team.id)
     assert len(kept_days(cast)) in {5, 4}  # the first hour of a day keeps one less
     with recorded_queries():
         report(cast, now - 90 * DAY, now)
@@ -261,7 +266,7 @@ def test_the_newest_days_are_kept_first_and_few_at_once(cast, monkeypatch):
     monkeypatch.setattr("apps.runs.usage.daily_rollup.sums_between", note)
     monkeypatch.setattr("apps.runs.usage.daily_rollup.DAYS_AT_ONCE", 2)
     ran(cast, now - 7 * DAY)
-    usage_keep(cast.team.id)
+    keep_usage(cast.team.id)
     assert seen == sorted(seen, reverse=True)
     assert {end - begin for begin, end in seen} <= {DAY, 2 * DAY}
     assert len(kept_days(cast)) in {7, 6}
@@ -271,7 +276,7 @@ def test_very_old_days_are_left_to_whoever_asks(cast, monkeypatch):
     monkeypatch.setattr("apps.runs.usage.daily_rollup.KEPT_BACK", 3 * DAY)
     now = timezone.now()
     ran(cast, now - 9 * DAY)
-    usage_keep(cast.team.id)
+    keep_usage(cast.team.id)
     assert len(kept_days(cast)) == 3
     assert [row.runs for row in report(cast, now - 20 * DAY, now)["day"]] == [1]
 
@@ -279,7 +284,7 @@ def test_very_old_days_are_left_to_whoever_asks(cast, monkeypatch):
 @pytest.mark.parametrize("year", [1, 1969, 2000, 9999])
 def test_odd_times_are_those_of_nothing(cast, year):
     ran(cast, timezone.now() - 3 * DAY)
-    usage_keep(cast.team.id)
+    keep_usage(cast.team.id)
     since = datetime(year, 1, 1, 1, tzinfo=UTC)
     assert report(cast, since, since + 300 * DAY)["day"] == []
 
@@ -287,8 +292,8 @@ def test_odd_times_are_those_of_nothing(cast, year):
 def test_another_teams_days_are_its_own(cast):
     now = timezone.now()
     ran(cast, now - 3 * DAY, team=cast.other_team)
-    usage_keep(cast.other_team.id)
-    usage_keep(cast.team.id)
+    keep_usage(cast.other_team.id)
+    keep_usage(cast.team.id)
     assert report(cast, now - 5 * DAY, now)["day"] == []
 
 
@@ -300,7 +305,7 @@ def test_names_are_those_of_today(cast):
     ran(cast, now - 2 * DAY, user=cast.mallory)  # was a member when it began
     ran(cast, now - 2 * DAY)
     period = now - 5 * DAY, now
-    usage_keep(cast.team.id)
+    keep_usage(cast.team.id)
     User.objects.filter(id=cast.bob.id).update(name="Robert")
     ApiKey.objects.for_team(cast.team.id).filter(id=key.id).update(name="new name")
     cast.vera.delete()
@@ -325,7 +330,7 @@ def test_two_processes_at_once_keep_each_day_once(cast, monkeypatch):
 
     def keep() -> None:
         try:
-            usage_keep(cast.team.id)
+            keep_usage(cast.team.id)
         finally:
             connection.close()
 
@@ -344,7 +349,7 @@ def test_days_and_parts_go_with_their_team(cast, monkeypatch):
     with time_machine.travel(MIDNIGHT + DAY / 2, tick=False):
         for at in (MIDNIGHT - DAY, MIDNIGHT + DAY / 4):
             ran(cast, at, id=first_id(at))
-        usage_keep(cast.team.id)
+        keep_usage(cast.team.id)
         assert kept_days(cast) and kept_parts(cast)
         cast.team.delete()
     assert not UsageDay.objects.across_teams().exists()
@@ -378,7 +383,7 @@ def figures(cast: Cast) -> set[Any]:
 
 def test_a_day_is_kept_until_ten_minutes_ago(cast, _noon):
     before = figures(cast)
-    usage_keep(cast.team.id)
+    keep_usage(cast.team.id)
     assert kept_parts(cast) == [12 * HOUR - 10 * MINUTE]
     assert figures(cast) == before
     Run.objects.for_team(cast.team.id).filter(
@@ -388,13 +393,13 @@ def test_a_day_is_kept_until_ten_minutes_ago(cast, _noon):
 
 
 def test_a_part_adds_to_the_one_before(cast, _noon):
-    usage_keep(cast.team.id)
+    keep_usage(cast.team.id)
     before = figures(cast)
     Run.objects.for_team(cast.team.id).filter(
         created_at__lt=MIDNIGHT + 11 * HOUR
     ).delete()
     _noon.move_to(MIDNIGHT + 13 * HOUR)
-    usage_keep(cast.team.id)
+    keep_usage(cast.team.id)
     assert kept_parts(cast) == [12 * HOUR - 10 * MINUTE, 13 * HOUR - 10 * MINUTE]
     assert figures(cast) == before
 
@@ -404,18 +409,18 @@ def test_a_part_ends_where_a_run_goes_on(cast, _noon):
     ran(cast, at, id=first_id(at), state=RunState.RUNNING)
     for later in (0, 1):
         _noon.move_to(MIDNIGHT + (12 + later) * HOUR)
-        usage_keep(cast.team.id)
+        keep_usage(cast.team.id)
         assert kept_parts(cast) == [11 * HOUR]
 
 
 def test_little_news_makes_no_part(cast, _noon, monkeypatch):
     monkeypatch.setattr("apps.runs.usage.intraday_rollup.ENOUGH", 2)
-    usage_keep(cast.team.id)
+    keep_usage(cast.team.id)
     assert kept_parts(cast) == []
 
 
 def test_a_period_that_begins_later_is_none_of_the_part(cast, _noon):
-    usage_keep(cast.team.id)
+    keep_usage(cast.team.id)
     found = report(cast, MIDNIGHT + 11 * HOUR, timezone.now())
     assert [row.runs for row in found["member"]] == [1]
 
@@ -425,11 +430,11 @@ def test_the_last_two_parts_stay_until_the_day_is_kept(cast, _noon):
         at = MIDNIGHT + (hour - 1) * HOUR + 30 * MINUTE
         ran(cast, at, id=first_id(at))
         _noon.move_to(MIDNIGHT + hour * HOUR)
-        usage_keep(cast.team.id)
+        keep_usage(cast.team.id)
         assert len(kept_parts(cast)) == kept  # the new one, and two before
     before = figures(cast)
     _noon.move_to(MIDNIGHT + 25 * HOUR)
-    usage_keep(cast.team.id)
+    keep_usage(cast.team.id)
     assert kept_parts(cast) == []
     assert kept_days(cast) == ["2025-01-31"]
     assert figures(cast) == before
@@ -438,7 +443,7 @@ def test_the_last_two_parts_stay_until_the_day_is_kept(cast, _noon):
 def test_a_part_that_goes_while_it_is_read_is_summed_from_runs(
     cast, _noon, monkeypatch
 ):
-    usage_keep(cast.team.id)
+    keep_usage(cast.team.id)
     before = figures(cast)
 
     def drop(until: datetime) -> Any:
@@ -452,31 +457,16 @@ def test_a_part_that_goes_while_it_is_read_is_summed_from_runs(
 # --- who keeps it, and when ----------------------------------------------------------
 
 
-def test_the_eldest_process_keeps_all_teams_once_a_day(cast):
+def test_all_teams_are_kept_once_a_day_and_else_those_at_work(cast):
     with time_machine.travel(MIDNIGHT + 12 * HOUR, tick=False) as clock:
-        eldest, younger = (
-            Process.objects.create(
-                id=uuid.UUID(int=number),
-                kind="web",
-                name="one",
-                started_at=timezone.now() + number * MINUTE,
-                expires_at=timezone.now() + DAY,
-            )
-            for number in (1, 2)
-        )
         watch, every = UsageWatch(), {cast.team.id, cast.other_team.id}
-        assert watch.due(younger.id) == []
-        assert every <= set(watch.due(eldest.id))
-        assert every <= set(watch.due(eldest.id))  # something failed
-        watch.done()
-        assert watch.due(eldest.id) == []
+        next(watch.keep())  # goes no further, so it begins anew
+        assert every <= set(watch.keep())
+        assert list(watch.keep()) == []
         ran(cast, timezone.now(), id=first_id(timezone.now()))
-        assert watch.due(eldest.id) == [cast.team.id]
-        watch.done()
+        assert set(watch.keep()) == {cast.team.id}
         clock.move_to(MIDNIGHT + 25 * HOUR)
-        assert every <= set(watch.due(eldest.id))
-        eldest.delete()
-        assert every <= set(UsageWatch().due(younger.id))
+        assert every <= set(watch.keep())
 
 
 def test_the_command_keeps_what_is_due(cast, capsys):

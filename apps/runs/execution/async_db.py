@@ -39,7 +39,6 @@ from apps.runs.coordination.suspensions import suspensions_read
 from apps.runs.models import IdempotencyKey
 from apps.runs.planning.likely_costs import PastRun
 from apps.runs.records.past_calls import past_runs
-from apps.runs.usage.rollup_schedule import UsageWatch, usage_keep
 
 ParamsT = ParamSpec("ParamsT")
 ResultT = TypeVar("ResultT")
@@ -142,22 +141,6 @@ owned_runs = _apart(runs_owned)
 take_deaths_back = _apart(deaths_take_back)
 take_stops = _apart(cancel_requests_take)
 read_suspensions = _apart(suspensions_read)
-# Nor must the sums of a large team cost anybody a page.
-_keep_usage = _apart(usage_keep)
-_usage_due = _apart(UsageWatch.due)
-
-
-class UsageKeeper:
-    """Sums up the usage of teams while this process is the leader."""
-
-    def __init__(self) -> None:
-        self._watch = UsageWatch()
-
-    async def keep(self, lease_id: uuid.UUID) -> None:
-        """Keep what is due now. Raises: DatabaseError; the next time does it then."""
-        for team_id in await _usage_due(self._watch, lease_id):
-            await _keep_usage(team_id)
-        self._watch.done()
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]

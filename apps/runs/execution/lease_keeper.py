@@ -19,7 +19,6 @@ from apps.runs.coordination.cancel_requests import LOOK_S, CancelRequest
 from apps.runs.coordination.leases import RENEW_S, SWEEP_S
 from apps.runs.coordination.suspensions import SuspensionBoard
 from apps.runs.execution.async_db import (
-    UsageKeeper,
     claim_runs,
     lease_close,
     lease_open,
@@ -35,8 +34,6 @@ from apps.runs.models import ProcessKind, Run
 from apps.runs.telemetry import metrics
 
 logger = logging.getLogger(__name__)
-USAGE_S = 60.0
-"""How often the leader sums up the usage of teams."""
 
 
 class RunHost(Protocol):
@@ -91,7 +88,6 @@ class LeaseKeeper:
         self._renewing = asyncio.Lock()
         self._sweeping = asyncio.Lock()
         self._asked: dict[uuid.UUID, asyncio.Future[bool]] = {}
-        self._usage = UsageKeeper()
 
     async def begin(self) -> None:
         """Take a lease and keep it. Raises: DatabaseError."""
@@ -104,7 +100,6 @@ class LeaseKeeper:
                 (SWEEP_S, self.sweep),
                 (LOOK_S, self.look_for_stops),
                 (LOOK_S, self.look_for_suspensions),
-                (USAGE_S, self.keep_usage),
             )
         ]
 
@@ -183,10 +178,6 @@ class LeaseKeeper:
         """Read what is suspended, and cancel the runs that are."""
         self._host.suspensions.replace(await read_suspensions())
         self._host.stop_suspended()
-
-    async def keep_usage(self) -> None:
-        """Sum up the usage of teams, if this process is the leader."""
-        await self._usage.keep(self.lease_id)
 
 
 async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:

@@ -40,8 +40,8 @@ ROWS_AT_ONCE = 1_000
 where the database has one writer."""
 
 
-def usage_days_keep(team_id: uuid.UUID) -> None:
-    """Keep all days of a team that are over and not kept yet."""
+def usage_days_keep(team_id: uuid.UUID) -> Iterator[None]:
+    """Keep all days of a team that are over and not kept yet; yields after commits."""
     begun = _begun(team_id)
     if begun is None:
         return
@@ -51,6 +51,7 @@ def usage_days_keep(team_id: uuid.UUID) -> None:
         days = missing[max(0, end - DAYS_AT_ONCE) : end]
         for rows in _rows(team_id, days):
             _keep(team_id, rows)
+            yield
 
 
 def _begun(team_id: uuid.UUID) -> date | None:

@@ -22,5 +22,6 @@ class Command(BaseCommand):
         """Keep the sums of every team and say of how many."""
         teams = list(Team.objects.order_by("id").values_list("id", flat=True))
         for team_id in teams:
-            usage_keep(team_id)
+            for _ in usage_keep(team_id):
+                pass
         self.stdout.write(f"usage of {len(teams)} teams is added up")
