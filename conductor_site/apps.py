@@ -1,4 +1,7 @@
 from django.apps import AppConfig
+from django.db.models.signals import pre_migrate
+
+from conductor_site.sqlite3.conversion import convert_before_migrations
 
 
 class SiteConfig(AppConfig):
@@ -6,5 +9,7 @@ class SiteConfig(AppConfig):
     label = "site"
 
     def ready(self) -> None:
-        """Register the checks of the configuration."""
+        """Register the checks of the configuration and what precedes migrations."""
         from conductor_site import checks  # noqa: F401  (they need the other apps)
+
+        pre_migrate.connect(convert_before_migrations)
