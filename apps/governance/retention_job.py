@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 CONVERSATIONS_DELETED = "conversations.deleted"
 CONVERSATIONS_AT_ONCE = 250
 """In one step, and in one entry, which names them."""
-ENTRIES_AT_ONCE = 50
+ENTRIES_AT_ONCE = 20
 """Of the ledger in one step: others who write to the team's chain wait for it."""
 
 
@@ -115,8 +115,11 @@ def _delete_idle(team_id: uuid.UUID, now: datetime) -> IdleDeleted | None:
 
 def lock_retention(team_id: uuid.UUID) -> Retention:
     """Return a team's row, locked until the open transaction ends."""
+    rows = Retention.objects.for_team(team_id).select_for_update()
+    if (present := rows.first()) is not None:
+        return present
     Retention.objects.bulk_create([Retention(team_id=team_id)], ignore_conflicts=True)
-    return Retention.objects.for_team(team_id).select_for_update().get()
+    return rows.get()
 
 
 def _steps(team_id: uuid.UUID, now: datetime) -> Iterator[Erased]:
@@ -127,22 +130,23 @@ def _steps(team_id: uuid.UUID, now: datetime) -> Iterator[Erased]:
 
 def _step(team_id: uuid.UUID, now: datetime) -> Erased | None:
     """Erase some; None if nothing is over."""
-    present = Retention.objects.for_team(team_id).first()
-    if not _due(present or Retention(team_id=team_id), now):
+    seen = Retention.objects.for_team(team_id).first() or Retention(team_id=team_id)
+    before = _due(seen, now)
+    if before is None:
+        return None
+    # Read without the lock, which everybody who writes waits for.
+    entries = texts_recorded_before(
+        team_id, before, after_seq=seen.erased_through, limit=ENTRIES_AT_ONCE
+    )
+    if not entries:
         return None
     with transaction.atomic():
-        retention = lock_retention(team_id)
-        before, on_hold = _due(retention, now), held(team_id)
-        if before is None or on_hold.is_all:
+        retention, on_hold = lock_retention(team_id), held(team_id)
+        if on_hold.is_all:
             return None
-        entries = texts_recorded_before(
-            team_id,
-            before,
-            after_seq=retention.erased_through,
-            limit=ENTRIES_AT_ONCE,
-        )
-        if not entries:
-            return None
+        is_as_seen = retention.erased_through == seen.erased_through
+        if not is_as_seen or _due(retention, now) != before:
+            return Erased(team_id, 0)  # somebody else was quicker: look again
         free = [entry for entry in entries if entry.subject_id not in on_hold]
         erased_runs = {entry.subject_id for entry in free}
         run_texts_erase(team_id, erased_runs)
