@@ -13,7 +13,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from apps.audit.bundles import verifier
 from apps.audit.bundles.export import bundle_create
@@ -92,11 +92,12 @@ def test_g11_every_trial_is_found_by_team_seq_and_kind(kind: str) -> None:
 def exports_of(ledger: Ledger) -> set[tuple[bytes, bytes]]:
     """Return each entry, with its texts, that exports of a team's runs prove.
 
-    An export that would not verify is refused, and proves nothing.
+    An export that would not verify is refused, and none is made where a row stands in
+    the place of the entry that records it: both prove nothing.
     """
     proven = set()
     for run in RUNS:
-        with undone(), suppress(ConductorError):
+        with undone(), suppress(ConductorError, IntegrityError):
             made = bundle_create(team_id=ledger.team, run_id=run, actor=ALICE)
             files = unzipped(made.content)
             entries = files[verifier.ENTRIES].splitlines()
