@@ -15,6 +15,9 @@ from uuid import UUID
 from django.db.backends.sqlite3 import base, features, operations
 
 UUID_BYTES = 16
+UUID_TYPE = "uuidblob"
+"""The declared type of columns of UUIDs. SQLite looks for `blob` in it: such columns
+change nothing that is put into them."""
 
 
 def uuid_read(stored: bytes) -> Any:
@@ -25,8 +28,7 @@ def uuid_read(stored: bytes) -> Any:
 
 
 sqlite3.register_adapter(UUID, attrgetter("bytes"))
-# `char(32)` is the type that Django gives columns of UUIDs, and no others.
-sqlite3.register_converter("char", uuid_read)
+sqlite3.register_converter(UUID_TYPE, uuid_read)
 
 
 class DatabaseFeatures(features.DatabaseFeatures):
@@ -50,5 +52,6 @@ class DatabaseOperations(operations.DatabaseOperations):
 class DatabaseWrapper(base.DatabaseWrapper):
     """Connections of one thread."""
 
+    data_types = base.DatabaseWrapper.data_types | {"UUIDField": UUID_TYPE}
     features_class = DatabaseFeatures
     ops_class = DatabaseOperations

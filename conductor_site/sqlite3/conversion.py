@@ -11,8 +11,16 @@ from uuid import UUID
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from conductor_site.sqlite3.base import UUID_TYPE
+
 DIGITS = "char(32)"
-"""The type that Django gives columns of UUIDs, and no others."""
+"""The type that Django's own backend gives columns of UUIDs, and no others."""
+SET_TYPES = (
+    "UPDATE sqlite_schema SET sql = replace(sql, '\" char(32)', '\" ' || %s) "
+    "WHERE type = 'table'"
+)
+"""After the name of a column: not of `varchar(32)`. Changes of the schema on which no
+stored value depends. Source: sqlite.org/lang_altertable.html, section 7."""
 CONVERTED = 1
 """What `PRAGMA user_version` says of a database without digits; it is 0 at first."""
 
@@ -41,6 +49,7 @@ def uuids_convert(connection: BaseDatabaseWrapper) -> None:
         with transaction.atomic(connection.alias), connection.cursor() as cursor:
             for table in connection.introspection.table_names(cursor):
                 _convert(cursor, connection.ops.quote_name(table), connection)
+            _set_types(cursor)
             cursor.execute(f"PRAGMA user_version = {CONVERTED}")
     finally:
         connection.enable_constraint_checking()
@@ -53,6 +62,16 @@ def _convert(cursor: Any, table: str, connection: BaseDatabaseWrapper) -> None:
     if columns:
         values = ", ".join(f"{column} = uuid_bytes({column})" for column in columns)
         cursor.execute(f"UPDATE {table} SET {values}")  # nosec B608
+
+
+def _set_types(cursor: Any) -> None:
+    """Declare the columns as the backend does now."""
+    cursor.execute("PRAGMA schema_version")
+    version = cursor.fetchone()[0]
+    cursor.execute("PRAGMA writable_schema = ON")
+    cursor.execute(SET_TYPES, [UUID_TYPE])
+    cursor.execute(f"PRAGMA schema_version = {version + 1}")
+    cursor.execute("PRAGMA writable_schema = OFF")
 
 
 def _bytes(stored: Any) -> Any:
