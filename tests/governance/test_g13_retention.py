@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from apps.audit.models import Content, Entry
-from apps.audit.selectors import entry_list
+from apps.audit.selectors import entry_list, texts_recorded_before
 from apps.audit.services import entries_append
 from apps.audit.types import Batch, EntryDraft
 from apps.core.errors import InvalidFields
@@ -227,6 +227,43 @@ def test_steps_may_stop_anywhere_and_go_on(
     assert erase(moment) == left
     assert erase(moment) == 0
     assert report(team_id).is_intact
+
+
+@pytest.mark.parametrize("change", ["hold on the run", "hold on all", "longer", "step"])
+def test_g13_what_changes_while_a_step_reads_counts(
+    site: Site,
+    ask: Ask,
+    half_a_year: None,
+    monkeypatch: pytest.MonkeyPatch,
+    change: str,
+) -> None:
+    team, run_id = site.cast.team, ask()
+    before = texts_of(team.id, run_id)
+    read = texts_recorded_before
+
+    def read_and_change(*args: Any, **kwargs: Any) -> Any:
+        entries = read(*args, **kwargs)
+        monkeypatch.setattr(retention_job, "texts_recorded_before", read)
+        if change == "longer":
+            Retention.objects.for_team(team.id).update(days=400)
+        elif change == "step":
+            assert erase(later(184))  # by another process
+        else:
+            held_run = run_id if change == "hold on the run" else None
+            hold_place(team=team, run_id=held_run, reason="Case 7", actor=ACTOR)
+        return entries
+
+    monkeypatch.setattr(retention_job, "texts_recorded_before", read_and_change)
+    erase(later(184))
+    assert texts_of(team.id, run_id) == ([] if change == "step" else before)
+    erased = [
+        (body["seq"], body["name"])
+        for entry in entry_list(team.id)
+        if entry.action == "audit.content_erased"
+        for body in entry.data["bodies"]
+    ]
+    assert bool(erased) == (change == "step")
+    assert len(erased) == len(set(erased))  # none of them twice
 
 
 def test_command_says_what_it_did(
