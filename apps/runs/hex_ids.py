@@ -8,7 +8,7 @@ from django.db.models import CharField, Func
 
 
 class HexId(Func):
-    """The 32 hexadecimal digits of an id; of NULL nothing, or an empty text."""
+    """An id as 32 hexadecimal digits. SQLite makes an empty text of NULL."""
 
     arity = 1
     output_field = CharField()
