@@ -28,11 +28,11 @@ from apps.governance.services import (
     retention_erase,
     reviews_feed,
 )
-from apps.insights.rollup import InsightsWatch
+from apps.insights.rollup import insights_watch
 from apps.pools.services import price_list_refresh
 from apps.runs.execution.executor import Executor
 from apps.runs.selectors import is_leader
-from apps.runs.services import UsageWatch, runs_index
+from apps.runs.services import runs_index, usage_watch
 from apps.sharing.services import share_links_forget
 from apps.training.conductor.folders import folders_sweep
 from apps.webhooks.sending import deliveries_forget
@@ -84,8 +84,8 @@ ALERT_JOBS: Jobs = (
 
 
 SUM_JOBS: Jobs = (
-    ("usage is not summed", UsageWatch().keep),
-    ("insights are not summed", InsightsWatch().keep),
+    ("usage is not summed", usage_watch().keep),
+    ("insights are not summed", insights_watch().keep),
 )
 """Those that take longer, and delay none of the others."""
 

@@ -16,8 +16,6 @@ from datetime import UTC, date, datetime, timedelta
 from django.db.models import Min
 from django.utils import timezone
 
-from apps.accounts.models import Team
-from apps.core.ids import first_id
 from apps.insights.collecting import collect, ended_between
 from apps.insights.models import KeptSpan
 from apps.insights.periods import first_day
@@ -25,6 +23,7 @@ from apps.insights.stored import span_keep, span_load, spans_drop
 from apps.insights.sums import Collected
 from apps.runs.models import Run, RunState
 from apps.runs.selectors import start_of
+from apps.runs.services import RollupWatch
 
 DAY = timedelta(days=1)
 GRACE = timedelta(hours=1)
@@ -38,34 +37,13 @@ One that comes later is counted when the day is over."""
 ENOUGH = 1_000
 """Runs that make another part worth its rows; so many are summed in a moment."""
 
-
 LATE = timedelta(minutes=30)
 """A team that has begun no run for so long has no more to keep today."""
 
 
-class InsightsWatch:
-    """Which teams have sums to keep, as one process goes on."""
-
-    def __init__(self) -> None:
-        self._day: date | None = None
-        """The day of the latest look at every team."""
-
-    def keep(self) -> Iterator[uuid.UUID]:
-        """Keep what is due of all teams once a day, else of those at work.
-
-        Yields after each day that is kept.
-        """
-        now = timezone.now()
-        day = (now - GRACE).astimezone(UTC).date()
-        if day != self._day:
-            teams = list(Team.objects.order_by("id").values_list("id", flat=True))
-        else:
-            runs = Run.objects.across_teams().filter(id__gte=first_id(now - LATE))
-            at_work = runs.order_by("team_id").values_list("team_id", flat=True)
-            teams = list(at_work.distinct())
-        for team_id in teams:
-            yield from team_insights_keep(team_id)
-        self._day = day
+def insights_watch() -> RollupWatch:
+    """Return what keeps the sums of insights that are due."""
+    return RollupWatch(team_insights_keep, LATE)
 
 
 def team_insights_keep(team_id: uuid.UUID) -> Iterator[uuid.UUID]:

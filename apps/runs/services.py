@@ -49,14 +49,14 @@ from apps.runs.types import (
     UsageRow,
 )
 from apps.runs.usage.report import usage_rows
-from apps.runs.usage.rollup_schedule import UsageWatch
+from apps.runs.usage.rollup_schedule import RollupWatch, usage_watch
 
 __all__ = [
     "MOST_EXPORTED",
     "MOST_TAGS",
     "TAG_LENGTH",
+    "RollupWatch",
     "RunListFormat",
-    "UsageWatch",
     "idempotency_claim",
     "idempotency_holder",
     "idempotency_release",
@@ -75,6 +75,7 @@ __all__ = [
     "runs_index",
     "runs_suspend",
     "usage_report",
+    "usage_watch",
 ]
 logger = logging.getLogger(__name__)
 ResultT = TypeVar("ResultT")

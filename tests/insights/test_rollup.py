@@ -12,7 +12,7 @@ import time_machine
 
 from apps.insights import rollup
 from apps.insights.models import KeptSpan, QueryRow
-from apps.insights.rollup import InsightsWatch, team_insights_keep
+from apps.insights.rollup import insights_watch, team_insights_keep
 from apps.insights.selectors import fault_report, query_report, shape_report
 from apps.insights.types import GROUPS, Inquiry
 from apps.runs.models import RunState
@@ -121,7 +121,7 @@ def test_what_is_not_kept_is_read_up_to_a_bound(cast, monkeypatch):
 
 def test_watch_keeps_all_teams_once_and_then_those_at_work(cast):
     answered(cast, NOW - 3 * DAY)
-    watch = InsightsWatch()
+    watch = insights_watch()
     assert set(watch.keep()) == {cast.team.id}
     assert list(watch.keep()) == []
     answered(cast, NOW - timedelta(minutes=1))

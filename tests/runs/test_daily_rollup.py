@@ -22,7 +22,7 @@ from apps.runs.selectors import usage_by
 from apps.runs.services import usage_report
 from apps.runs.types import UsageGroup, UsageRow
 from apps.runs.usage.report import part_day, sums_between
-from apps.runs.usage.rollup_schedule import UsageWatch, usage_keep
+from apps.runs.usage.rollup_schedule import usage_keep, usage_watch
 from tests.conftest import Cast
 from tests.factories import UserFactory, issue_key
 from tests.runs.test_usage import ran, step
@@ -459,7 +459,7 @@ def test_a_part_that_goes_while_it_is_read_is_summed_from_runs(
 
 def test_all_teams_are_kept_once_a_day_and_else_those_at_work(cast):
     with time_machine.travel(MIDNIGHT + 12 * HOUR, tick=False) as clock:
-        watch, every = UsageWatch(), {cast.team.id, cast.other_team.id}
+        watch, every = usage_watch(), {cast.team.id, cast.other_team.id}
         next(watch.keep())  # goes no further, so it begins anew
         assert every <= set(watch.keep())
         assert list(watch.keep()) == []

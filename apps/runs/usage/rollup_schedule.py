@@ -8,7 +8,7 @@ figure: whatever is not kept is summed when it is read.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, timedelta
 
 from django.utils import timezone
@@ -31,26 +31,38 @@ def usage_keep(team_id: uuid.UUID) -> Iterator[uuid.UUID]:
     yield team_id
 
 
-class UsageWatch:
-    """Which teams have sums to keep, as one process goes on."""
+class RollupWatch:
+    """Which teams have sums of some kind to keep, as one process goes on."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, keep_team: Callable[[uuid.UUID], Iterator[uuid.UUID]], late: timedelta
+    ) -> None:
+        """Take what keeps the sums of a team, step by step.
+
+        `late`: who has begun no run for so long has no more to keep today.
+        """
+        self._keep_team, self._late = keep_team, late
         self._day: date | None = None
         """The day of the latest look at every team."""
 
     def keep(self) -> Iterator[uuid.UUID]:
         """Keep what is due of all teams once a day, else of those at work.
 
-        Yields after each commit.
+        Yields the team after each step.
         """
         now = timezone.now()
         day = (now - GRACE).astimezone(UTC).date()
         if day != self._day:
             teams = list(Team.objects.order_by("id").values_list("id", flat=True))
         else:
-            runs = Run.objects.across_teams().filter(id__gte=first_id(now - LATE))
+            runs = Run.objects.across_teams().filter(id__gte=first_id(now - self._late))
             at_work = runs.order_by("team_id").values_list("team_id", flat=True)
             teams = list(at_work.distinct())
         for team_id in teams:
-            yield from usage_keep(team_id)
+            yield from self._keep_team(team_id)
         self._day = day
+
+
+def usage_watch() -> RollupWatch:
+    """Return what keeps the sums of usage that are due."""
+    return RollupWatch(usage_keep, LATE)

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from apps.insights.rollup import InsightsWatch
+from apps.insights.rollup import insights_watch
 
 
 class Command(BaseCommand):
@@ -20,5 +20,5 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Keep the sums of every team and say of how many days."""
-        count = sum(1 for _ in InsightsWatch().keep())
+        count = sum(1 for _ in insights_watch().keep())
         self.stdout.write(f"insights are summed: {count} steps")
