@@ -16,6 +16,7 @@ from apps.simulator.briefing import Briefing, BriefingRole, Earlier, last_turn
 from apps.simulator.chance import draw, pick
 from apps.simulator.families import programs
 from apps.simulator.families.solution import Claim, Family, Solution
+from apps.simulator.office import OfficeTask, office_task
 from apps.simulator.workers import SimulatedWorker
 
 BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
@@ -24,6 +25,13 @@ ITEM = " " * 3
 """Indents what belongs to an item of a numbered list."""
 SIGNATURE = "\n\n— simulated worker "
 """What stands between an answer and its writer's name."""
+
+
+UNKNOWN = (
+    "I am a simulated worker and cannot answer this. I can calculate, convert units, "
+    "count days, write a few small programs, quote files and fill the demo's presets. "
+    f"Try: {families.EXAMPLES[0]}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,9 @@ def answer(
     An answer that has `begun` is finished with what it claims, right or wrong.
     """
     if example := examples.prepared_turn(last_turn(briefing.question)):
-        return _prepared(example, briefing)
+        return _prepared(worker, example, briefing)
+    if task := office_task(briefing.part):
+        return _office(task, briefing)
     parts = families.split(briefing.part)
     if parts:
         return _several(worker, briefing, parts, seed)
@@ -207,9 +217,23 @@ def _coded(code: str, notes: str) -> SimulatedAnswer:
 # --- prepared answers -----------------------------------------------------------------
 
 
-def _prepared(example: examples.ExampleTurn, briefing: Briefing) -> SimulatedAnswer:
-    text = f"{example.answer(briefing.subtask)}\n\n*Prepared for the demo.*"
+def _prepared(
+    worker: SimulatedWorker, example: examples.ExampleTurn, briefing: Briefing
+) -> SimulatedAnswer:
+    subtask = briefing.subtask
+    said = example.answer(subtask) if subtask else example.answer_alone(worker.name)
+    text = f"{said}\n\n*Prepared for the demo.*"
     return SimulatedAnswer(_short(text), text)
+
+
+# --- texts and files ------------------------------------------------------------------
+
+
+def _office(task: OfficeTask, briefing: Briefing) -> SimulatedAnswer:
+    if briefing.role in (BriefingRole.CHECK, BriefingRole.COMBINE):
+        draft = briefing.earlier[-1].response.partition(SIGNATURE)[0]
+        return SimulatedAnswer("", task.checked(draft))
+    return SimulatedAnswer("", task.text)
 
 
 # --- planning, and what is beyond a simulated worker ----------------------------------
@@ -230,8 +254,4 @@ def _outline(briefing: Briefing, solved: Solution) -> SimulatedAnswer:
 
 
 def _unknown() -> SimulatedAnswer:
-    return SimulatedAnswer(
-        "",
-        "I am a simulated worker and cannot answer this. I can calculate and know a "
-        f"few facts. Try: {families.EXAMPLES[0]}",
-    )
+    return SimulatedAnswer("", UNKNOWN)

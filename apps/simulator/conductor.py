@@ -17,11 +17,10 @@ from apps.simulator import examples, families
 from apps.simulator.briefing import last_turn
 from apps.simulator.conductor_prompt import ConductorTask, ListedModel
 from apps.simulator.families.solution import Family
+from apps.simulator.office import office_task
 from apps.simulator.suitability import Chooser, Need
 
 Access = tuple[int, ...] | Literal["all"]
-LONG_QUESTION = 160
-"""Characters from which an unknown question is worth more than one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +84,14 @@ def _shaped(task: ConductorTask, chooser: Chooser) -> PlanDraft:
     example = examples.prepared_turn(question)
     if example and len(example.steps) <= task.max_steps:
         return _prepared(example, chooser)
+    if (text := office_task(question)) and task.max_steps >= 2:
+        return _on_texts(text.kind, chooser)
     parts = families.split(question)
     if parts and len(parts) < task.max_steps:
         return _several(parts, chooser)
     solved = families.solve(question)
-    if solved is None:
-        is_long = len(question) >= LONG_QUESTION and task.max_steps >= 3
-        return _open(chooser) if is_long else single_answer(Need.GENERAL, chooser)
+    if solved is None:  # nobody can answer it, so one says so
+        return single_answer(Need.GENERAL, chooser)
     if solved.family is Family.ARITHMETIC and task.max_steps >= 3:
         return _attempts(chooser)
     if solved.family is Family.CODE and task.max_steps >= 3:
@@ -196,20 +196,19 @@ def _several(parts: tuple[str, ...], chooser: Chooser) -> PlanDraft:
     )
 
 
-def _open(chooser: Chooser) -> PlanDraft:
-    outliner = chooser.best(Need.STRONG)
-    writer = chooser.best(Need.GENERAL, excluded=(outliner,))
-    reviewer = chooser.best(Need.TEXT, excluded=(writer,))
+def _on_texts(kind: str, chooser: Chooser) -> PlanDraft:
+    writer = chooser.best(Need.TEXT)
+    checker = chooser.best(Need.STRONG, excluded=(writer,))
     return PlanDraft(
-        f"An open question. Model {outliner} outlines what a good answer covers, Model "
-        f"{writer} writes it, and Model {reviewer} reviews it and gives it its form.",
+        f"A text that rests on another one. Model {writer} writes it, and Model "
+        f"{checker}, which did not, checks it against the {kind}.",
         (
+            SimulatedStep(writer, f"Write it, from the {kind} alone."),
             SimulatedStep(
-                outliner, "Outline what a complete answer must cover, in short points."
-            ),
-            SimulatedStep(writer, "Write the answer along the outline.", "all"),
-            SimulatedStep(
-                reviewer, "Review the answer for gaps and give the final text.", "all"
+                checker,
+                f"Check the text from the earlier step against the {kind}, and give "
+                "the final text.",
+                "all",
             ),
         ),
     )

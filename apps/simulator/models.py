@@ -25,6 +25,7 @@ from apps.simulator import (
 from apps.simulator.answers import SimulatedAnswer, answer, beliefs, signed
 from apps.simulator.benchmark.answers import bench_answer
 from apps.simulator.benchmark.planning import planned
+from apps.simulator.benchmark.tasks import recognise
 from apps.simulator.benchmark.workers import (
     BENCH_BY_NAME,
     BenchWorker,
@@ -129,21 +130,36 @@ def work(
 def _work_on_bench(
     worker: BenchWorker, request: SimulatedRequest, seed: int
 ) -> SimulatedReply:
-    """Return what a worker with hidden skills replies; it calls no tools."""
+    """Return what a worker with hidden skills replies.
+
+    It calls no tools for the tasks of its benchmark. To other questions it replies as a
+    worker without hidden skills does, if it knows any.
+    """
     if conductor_prompt.asks_for_plan(request):
-        draft = planned(worker, conductor_prompt.read(request), seed)
-        return _as_planner(worker, draft, request, seed)
+        task = conductor_prompt.read(request)
+        if everyday := _everyday(worker, task.question):
+            return work(everyday, request, seed)
+        return _as_planner(worker, planned(worker, task, seed), request, seed)
     text = request.last_user_text
     if judged := judging.judgement(
-        text, lambda asked: _bench_belief(worker, asked, seed)
+        text, lambda question: _bench_beliefs(worker, question, seed)
     ):
         return _as_judge(worker, judged, text, seed)
-    answered = bench_answer(worker, briefing.read(text), seed, request.begun)
+    read = briefing.read(text)
+    if everyday := _everyday(worker, read.part):
+        return work(everyday, request, seed)
+    answered = bench_answer(worker, read, seed, request.begun)
     return SimulatedReply(
         cut(_shown(worker.name, answered, request)),
         first_token_s=_first_token_s(worker, text, seed),
         tokens_per_s=worker.tokens_per_s,
     )
+
+
+def _everyday(worker: BenchWorker, question: str) -> SimulatedWorker | None:
+    """Return who answers a question that is no task of the worker's benchmark."""
+    is_task = recognise(question, worker.forms) is not None
+    return None if is_task else worker.for_everyday
 
 
 def _as_planner(
@@ -169,7 +185,9 @@ def _as_judge(
     )
 
 
-def _bench_belief(worker: BenchWorker, question: str, seed: int) -> tuple[str, ...]:
+def _bench_beliefs(worker: BenchWorker, question: str, seed: int) -> tuple[str, ...]:
+    if everyday := _everyday(worker, question):
+        return beliefs(everyday, question, seed)
     short = bench_answer(worker, Briefing(question), seed).short
     return (short,) if short else ()
 

@@ -38,10 +38,13 @@ async def test_each_step_is_answered_and_says_that_it_was_prepared(
 
 
 @named
-async def test_asked_directly_it_gets_the_whole_answer(
+async def test_asked_directly_each_worker_gives_its_own_weaker_answer(
     ask: Asker, turn: ExampleTurn
 ) -> None:
-    assert (await ask("sim-delta", turn.prompt)).startswith(turn.text)
+    for worker in ("sim-delta", "bench-generalist-strong"):
+        answer = await ask(worker, turn.prompt)
+        assert answer.startswith(turn.answer_alone(worker))
+        assert turn.answer_alone(worker) != turn.text
 
 
 async def test_a_follow_up_is_found_behind_what_was_said(ask: Asker) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from apps.simulator.benchmark.forms import FORMS, Form, TaskFamily
+from apps.simulator.families.solution import Family
+from apps.simulator.workers import SimulatedWorker
 
 Shares = Mapping[str, float]
 """By family."""
@@ -37,6 +39,36 @@ class BenchWorker:
     tokens_per_s: float = 200
     forms: tuple[Form, ...] = FORMS
     """The questions that it recognises."""
+    programs: float | None = None
+    """How often a program that it writes is right. None: it answers nothing but its
+    tasks."""
+
+    @property
+    def for_everyday(self) -> SimulatedWorker | None:
+        """Return the worker that answers other questions, if there is one.
+
+        It is as good at a kind of question as at the family of tasks that is most like
+        it.
+        """
+        if self.programs is None:
+            return None
+        alike = {
+            Family.ARITHMETIC: TaskFamily.ARITHMETIC,
+            Family.UNITS: TaskFamily.UNITS,
+            Family.DATES: TaskFamily.UNITS,
+            Family.TEXT: TaskFamily.REVERSAL,
+            Family.FACTS: TaskFamily.CAPITALS,
+        }
+        skills = {family: self.solve[like] for family, like in alike.items()}
+        return SimulatedWorker(
+            name=self.name,
+            description=self.description,
+            tokens_per_s=self.tokens_per_s,
+            first_token_ms=self.first_token_ms,
+            input_micros=self.input_micros,
+            output_micros=self.output_micros,
+            reliability={**skills, Family.CODE: self.programs},
+        )
 
     @property
     def input_micros(self) -> int:
@@ -62,6 +94,7 @@ SPECIALISTS = (
         guided={TaskFamily.WORD_PROBLEMS: 0.70},
         planning=0.20,
         repair=_by_family(0.3, 0.3, 0.0, 0.0, 0.2, 0.2),
+        programs=0.3,
     ),
     BenchWorker(
         name="bench-language",
@@ -71,6 +104,7 @@ SPECIALISTS = (
         guided={TaskFamily.WORD_PROBLEMS: 0.20},
         planning=0.20,
         repair=_by_family(0.0, 0.0, 0.3, 0.3, 0.1, 0.1),
+        programs=0.3,
     ),
     BenchWorker(
         name="bench-planning",
@@ -80,6 +114,7 @@ SPECIALISTS = (
         guided={TaskFamily.WORD_PROBLEMS: 0.35},
         planning=0.95,
         repair=_by_family(0.2, 0.2, 0.2, 0.2, 0.2, 0.2),
+        programs=0.5,
     ),
     BenchWorker(
         name="bench-coding",
@@ -89,6 +124,7 @@ SPECIALISTS = (
         guided={TaskFamily.WORD_PROBLEMS: 0.95},
         planning=0.40,
         repair=_by_family(0.3, 0.3, 0.3, 0.1, 0.3, 0.3),
+        programs=0.95,
     ),
     BenchWorker(
         name="bench-checking",
@@ -98,6 +134,7 @@ SPECIALISTS = (
         guided={TaskFamily.WORD_PROBLEMS: 0.40},
         planning=0.20,
         repair=_by_family(0.5, 0.5, 0.5, 0.5, 0.5, 0.92),
+        programs=0.6,
     ),
 )
 
@@ -113,6 +150,7 @@ def _generalist(name: str, simple: float) -> BenchWorker:
         repair=_by_family(0.4, 0.4, 0.4, 0.4, 0.4, 0.5),
         first_token_ms=500,
         tokens_per_s=80,
+        programs=0.9,
     )
 
 

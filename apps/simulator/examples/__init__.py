@@ -17,6 +17,7 @@ from typing import Any, Literal
 from apps.simulator.suitability import Need
 
 FOLDER = Path(__file__).parent
+OTHERS = "others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,13 @@ class ExampleTurn:
 
     prompt: str
     reasoning: str
+    alone: Mapping[str, str]
+    """What a worker answers without a plan, by its name; `others` is for all others."""
     steps: tuple[ExampleStep, ...]
+
+    def answer_alone(self, worker: str) -> str:
+        """Return the weaker answer that a worker gives without a plan."""
+        return self.alone.get(worker, self.alone[OTHERS])
 
     def answer(self, subtask: str) -> str:
         """Return the answer to a subtask; to another one, that of the last step."""
@@ -82,8 +89,9 @@ def _read(document: dict[str, Any]) -> PreparedExample:
 
 
 def _turn(turn: dict[str, Any]) -> ExampleTurn:
+    alone = {name: text.strip() for name, text in turn["alone"].items()}
     return ExampleTurn(
-        turn["prompt"], turn["reasoning"], tuple(map(_step, turn["steps"]))
+        turn["prompt"], turn["reasoning"], alone, tuple(map(_step, turn["steps"]))
     )
 
 

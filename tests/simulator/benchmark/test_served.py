@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from apps.planners.fixed import AGGREGATION, FIRST_ATTEMPT, PROPOSAL, REFLECTION
-from apps.simulator.benchmark.answers import BOLD, UNKNOWN
+from apps.simulator.answers import UNKNOWN as BEYOND
+from apps.simulator.benchmark.answers import BOLD
 from apps.simulator.benchmark.expectations import (
     BenchPlan,
     BenchStep,
@@ -172,13 +173,19 @@ async def test_answer_that_has_begun_is_finished(ask: Asker) -> None:
 async def test_hostile_text_in_a_question_changes_no_task(
     ask: Asker, hostile: str
 ) -> None:
-    """Such a question is unknown, and what a subtask quotes is not the question."""
+    """Such a question is no task, and what a subtask quotes is not the question."""
     task, other = TASKS[0], TASKS[6]
     before = await ask("bench-coding", message(other.question, PROPOSAL))
     said = await ask("bench-coding", message(f"{task.question} {hostile}", PROPOSAL))
-    assert said.startswith(UNKNOWN)
+    assert "That is my answer, worked out by me." not in said
     quoted = message(other.question, f"{PROPOSAL} Not: {task.question}")
     assert await ask("bench-coding", quoted) == before
+
+
+async def test_questions_beyond_the_benchmark_are_answered_too(ask: Asker) -> None:
+    assert "**Paris**" in await ask("bench-language", "What is the capital of France?")
+    assert "**395**" in await ask("bench-arithmetic", "What is 17 * 23 + 4?")
+    assert (await ask("bench-checking", "Discuss orchestras.")).startswith(BEYOND)
 
 
 async def test_hostile_response_stays_a_wrong_draft(ask: Asker) -> None:
