@@ -62,6 +62,20 @@ EVALUATION_ACTIONS: Mapping[str, Action] = {
             "settings": mapping("Pool, systems, tasks, seed and limits."),
         },
     ),
+    "evaluation.imported": Action(
+        "The results of an evaluation that was made elsewhere were imported.",
+        "evaluation",
+        {
+            "suite": NAME,
+            "suite_version": count("Version of the suite."),
+            "suite_digest": SHA256,
+            "settings": mapping("Pool, systems, tasks, seed and limits."),
+            "file_digest": SHA256,
+            "results": count("Results in the file."),
+            "right": count("Results that are right."),
+            "cost_micros": count("Known cost of all runs, in micro-dollars."),
+        },
+    ),
     "evaluation.cancelled": Action("Somebody cancelled an evaluation.", "evaluation"),
     "evaluation.ended": Action(
         "An evaluation ended.",

@@ -143,6 +143,9 @@ class Evaluation(BackgroundJob):
     """All workers of its pool were simulated when it began."""
     is_cancelled = models.BooleanField(default=False)
     """Somebody has cancelled it; the process that drives it takes note."""
+    imported_from = models.JSONField(null=True)
+    """The `file` that it was imported from, and its `digest` (SHA-256). Its results
+    have no runs here. NULL: this site ran it."""
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
@@ -218,6 +221,8 @@ class EvaluationResult(models.Model):
     """The known part, in micro-dollars; what is set aside while it is started."""
     has_unknown_cost = models.BooleanField(default=False)
     latency_ms = models.PositiveBigIntegerField(default=0)
+    workers = models.JSONField(null=True)
+    """Of an imported result: the workers of its steps. NULL: its run has them."""
 
     objects = TeamQuerySet["EvaluationResult"].as_manager()
 

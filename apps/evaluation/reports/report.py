@@ -6,18 +6,17 @@ tasks that both systems have ended, and so hold while an evaluation is in progre
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, starmap
-from uuid import UUID
 
 from apps.evaluation.models import GRADED, Evaluation, EvaluationResult
+from apps.evaluation.reports.result_workers import result_workers
 from apps.evaluation.reports.statistics import Interval, paired_difference, share
 from apps.evaluation.reports.system_report import OPEN, RIGHT, ResultRow, SystemReport
 from apps.evaluation.selectors import results_of
 from apps.evaluation.settings import EvaluationSettings
-from apps.runs.models import Step
 
 ROWS_AT_ONCE = 2_000
 COLUMNS = tuple(
@@ -56,11 +55,11 @@ def report_make(evaluation: Evaluation) -> Report:
     )
     families = [""] * tasks
     for rows in _parts(evaluation):
-        workers = _workers(evaluation.team_id, [row.run_id for row in rows])
+        workers = result_workers(evaluation.team_id, [row.run_id for row in rows])
         for row in rows:
             task = row.place // count
             families[task] = row.family
-            systems[row.system].note(row, task, workers[row.run_id])
+            systems[row.system].note(row, task, row.workers or workers[row.run_id])
     best = _best_single(systems)
     oracle = bytearray(map(max, zip(*(s.marks for s in systems), strict=True)))
     for system in systems:
@@ -81,17 +80,6 @@ def _parts(evaluation: Evaluation) -> Iterator[list[ResultRow]]:
     rows = starmap(ResultRow, values)
     while some := list(islice(rows, ROWS_AT_ONCE)):
         yield some
-
-
-def _workers(team_id: UUID, run_ids: Sequence[UUID]) -> dict[UUID, list[str]]:
-    """Return the workers of the steps of runs."""
-    steps = Step.objects.for_team(team_id).filter(run_id__in=run_ids)
-    found: dict[UUID, list[str]] = defaultdict(list)
-    for run_id, worker in steps.exclude(state="skipped").values_list(
-        "run_id", "worker"
-    ):
-        found[run_id].append(worker)
-    return found
 
 
 def _best_single(systems: Sequence[SystemReport]) -> SystemReport | None:

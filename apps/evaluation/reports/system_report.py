@@ -35,6 +35,8 @@ class ResultRow(NamedTuple):
     is_unplanned: bool
     rejected_plans: int
     plan_faults: Mapping[str, int]
+    workers: Sequence[str] | None
+    """Of an imported result. None: they are those of the steps of its run."""
 
 
 @dataclass(slots=True)

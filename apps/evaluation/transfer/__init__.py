@@ -1,0 +1,1 @@
+"""Evaluations from one site to another: a file of settings and results."""
