@@ -21,6 +21,11 @@ def _setup(name: str) -> Page:
 
 urlpatterns = [
     path("setup/", _setup("setup_page"), name="setup"),
+    path(
+        "setup/connect/",
+        deferred_page("apps.console.setup.connect.setup_connect"),
+        name="setup_connect",
+    ),
     path("setup/models/", _setup("setup_models_page"), name="setup_models"),
     path("setup/dismiss/", _setup("setup_dismiss"), name="setup_dismiss"),
     path("pools/", _page("pools.pool_list_page"), name="pool_list"),

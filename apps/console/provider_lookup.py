@@ -47,9 +47,8 @@ def is_part(request: HttpRequest) -> bool:
     return request.headers.get("X-Partial") == "true"
 
 
-def models_found(request: TeamRequest) -> ModelsFound:
-    """Ask the provider named in a form, before anything of it is saved."""
-    data = request.POST
+def models_found(request: TeamRequest, data: Mapping[str, str]) -> ModelsFound:
+    """Ask the provider named in the data of a form, before anything of it is saved."""
     choice = data.get("credential_id", NO_KEY)
     listing = partial(
         models_fetch,

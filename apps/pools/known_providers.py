@@ -6,6 +6,7 @@ listed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -39,6 +40,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         hint=gettext_noop("Keys: platform.openai.com, under API keys."),
         max_tokens_field=MaxTokensField.MAX_COMPLETION_TOKENS,
         extra_params=_OPENAI,
+        key_form=r"sk-(?:proj|svcacct|admin)-[\w-]{20,300}|sk-[A-Za-z0-9]{48}",
     ),
     KnownProvider(
         id="anthropic",
@@ -48,6 +50,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         needs_key=True,
         hint=gettext_noop("Keys: console.anthropic.com."),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
+        key_form=r"sk-ant-[\w-]{20,300}",
     ),
     KnownProvider(
         id="gemini",
@@ -57,6 +60,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         needs_key=True,
         hint=gettext_noop("Keys: aistudio.google.com."),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
+        key_form=r"AIza[\w-]{35}",
     ),
     KnownProvider(
         id="mistral",
@@ -66,6 +70,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         needs_key=True,
         hint=gettext_noop("Keys: console.mistral.ai."),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
+        key_form=r"[A-Za-z0-9]{32}",
     ),
     KnownProvider(
         id="groq",
@@ -75,6 +80,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         needs_key=True,
         hint=gettext_noop("Keys: console.groq.com."),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
+        key_form=r"gsk_[A-Za-z0-9]{40,80}",
     ),
     KnownProvider(
         id="together",
@@ -84,6 +90,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         needs_key=True,
         hint=gettext_noop("Keys: api.together.ai, under settings."),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
+        key_form=r"[0-9a-f]{64}|tgp_v1_[\w-]{20,100}",
     ),
     KnownProvider(
         id="openrouter",
@@ -96,6 +103,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         ),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
         extra_params=_OPENROUTER,
+        key_form=r"sk-or-[\w-]{20,300}",
     ),
     KnownProvider(
         id="deepseek",
@@ -105,6 +113,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         needs_key=True,
         hint=gettext_noop("Keys: platform.deepseek.com."),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
+        key_form=r"sk-[0-9a-f]{32}",
     ),
     KnownProvider(
         id="fireworks",
@@ -116,6 +125,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
             "Models are called like accounts/fireworks/models/… Keys: fireworks.ai."
         ),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
+        key_form=r"fw_[A-Za-z0-9]{20,80}",
     ),
     KnownProvider(
         id="xai",
@@ -125,6 +135,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         needs_key=True,
         hint=gettext_noop("Keys: console.x.ai."),
         max_tokens_field=MaxTokensField.MAX_TOKENS,
+        key_form=r"xai-[A-Za-z0-9]{40,120}",
     ),
     KnownProvider(
         id="vllm",
@@ -153,6 +164,12 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
 """Local ones need their network in MODEL_NETWORKS."""
 _HOSTS = {host_of(each.base_url): each.id for each in KNOWN_PROVIDERS if each.needs_key}
 """Providers by host. A local server's address says nothing of what runs there."""
+
+
+def provider_of_key(key: str) -> KnownProvider | None:
+    """Return the provider whose keys look like this one; None: several do, or none."""
+    fits = [p for p in KNOWN_PROVIDERS if p.key_form and re.fullmatch(p.key_form, key)]
+    return fits[0] if len(fits) == 1 else None
 
 
 def policy_tags(tags: Iterable[str], base_url: str) -> frozenset[str]:

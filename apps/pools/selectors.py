@@ -15,7 +15,12 @@ from apps.core.scoping import TeamQuerySet
 from apps.pools.credentials import credential_try
 from apps.pools.history.setups import setup_now, version_setup
 from apps.pools.history.versions import pool_version_changes
-from apps.pools.known_providers import KNOWN_PROVIDERS, policy_tags, provider_tag
+from apps.pools.known_providers import (
+    KNOWN_PROVIDERS,
+    policy_tags,
+    provider_of_key,
+    provider_tag,
+)
 from apps.pools.light_planners.loading import light_model
 from apps.pools.models import (
     Conductor,
@@ -93,6 +98,7 @@ __all__ = [
     "price_in_force",
     "price_list_checked_at",
     "protocol_of",
+    "provider_of_key",
     "provider_tag",
     "setup_now",
     "snapshots_forget",

@@ -336,3 +336,6 @@ class KnownProvider:
     """A value of `MaxTokensField`; the OpenAI-compatible protocol alone asks for it."""
     extra_params: tuple[str, ...] = ()
     """Extra parameters that its models usually take; for that protocol alone."""
+    key_form: str = ""
+    """A regular expression that its keys match, as a whole. Empty: they have no form
+    that tells them from others."""

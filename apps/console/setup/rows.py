@@ -16,9 +16,9 @@ from apps.pools.selectors import (
     last_test,
     list_price,
     list_price_values,
-    pool_list,
     price_in_force,
 )
+from apps.pools.services import pool_to_join
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class SetupModels:
     conductor: Conductor | None
     conductor_test: TestLine | None
     pool: Pool | None
-    """The default one, which the models would join. None: there is no pool yet."""
+    """The one that the models would join. None: they get a new one."""
 
     @property
     def passed(self) -> tuple[WorkerRow, ...]:
@@ -120,17 +120,18 @@ def model_options(
 def setup_models(team_id: uuid.UUID, conductor_id: uuid.UUID | None) -> SetupModels:
     """Return the enabled models of a team; without `conductor_id` its usual conductor.
 
-    Raises: NotFound for a conductor of another team.
+    Simulated ones are left out once there are others. Raises: NotFound for a conductor
+    of another team.
     """
-    pool = (
-        pool_list(team_id).filter(is_default=True).select_related("conductor").first()
-    )
+    enabled = tuple(r for r in worker_rows(team_id) if r.worker.is_enabled)
+    rows = tuple(r for r in enabled if not r.worker.is_simulated) or enabled
+    pool = pool_to_join(team_id, [row.worker for row in rows])
     if conductor_id is not None:
         conductor: Conductor | None = access_conductor(team_id, conductor_id)
     else:
         conductor = (pool and pool.conductor) or _newest(team_id)
     return SetupModels(
-        workers=tuple(r for r in worker_rows(team_id) if r.worker.is_enabled),
+        workers=rows,
         conductor=conductor,
         conductor_test=None if conductor is None else test_line(conductor),
         pool=pool,

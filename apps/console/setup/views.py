@@ -7,7 +7,9 @@ of the team's models, and can be opened at any time.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -29,6 +31,7 @@ from apps.console.provider_lookup import (
     new_credential,
     provider_initial,
 )
+from apps.console.setup.asked_run import asked_again_url
 from apps.console.setup.forms import ModelsForm, PricesForm
 from apps.console.setup.rows import (
     SetupModels,
@@ -101,7 +104,7 @@ def _list(request: TeamRequest) -> HttpResponse:
     """
     form = _form(request)
     form.keep(request.POST)
-    return _form_page(request, form, found=models_found(request))
+    return _form_page(request, form, found=models_found(request, request.POST))
 
 
 def _save(request: TeamRequest) -> HttpResponse:
@@ -191,7 +194,7 @@ def _use(request: TeamRequest, found: SetupModels) -> HttpResponse:
             actor=request.actor,
         ),
         ready,
-        f"{first}?sample={FIRST_PROMPT}",
+        asked_again_url(request) or f"{first}?sample={FIRST_PROMPT}",
     )
 
 
@@ -227,18 +230,43 @@ def _form(request: TeamRequest, *, is_sent: bool = False) -> ModelsForm:
     )
 
 
+def listed_page(
+    request: TeamRequest,
+    provider_id: str,
+    values: Mapping[str, str],
+    found: ModelsFound,
+    marked: Sequence[str],
+) -> HttpResponse:
+    """Show the second page with models that were just listed, some of them marked."""
+    provider = known_provider_of(provider_id)
+    credentials = list(credential_list(request.team.id))
+    form = ModelsForm(
+        initial={
+            **provider_initial(provider, credentials),
+            **values,
+            "models": list(marked),
+        },
+        credentials=credentials,
+        is_known=provider is not None,
+    )
+    return _form_page(request, form, found=found, provider_id=provider_id)
+
+
 def _form_page(
     request: TeamRequest,
     form: ModelsForm,
     *,
+    provider_id: str = "",
     found: ModelsFound | None = None,
     status: int = 200,
 ) -> HttpResponse:
     names = form.listed_models if found is None else list(found.names)
     base_url = str(form["base_url"].value() or "").strip()
+    provider_id = provider_id or request.GET.get("provider", "")
     context = {
         "form": form,
-        "provider": known_provider_of(request.GET.get("provider", "")),
+        "action": f"{reverse('console:setup')}?{urlencode({'provider': provider_id})}",
+        "provider": known_provider_of(provider_id),
         "found": found,
         "names": names,
         "options": model_options(base_url, names, form.marked),

@@ -196,7 +196,7 @@ def _with_models(request: TeamRequest, old: Conductor | None) -> HttpResponse:
 
     For the page's script, the models alone.
     """
-    found = models_found(request)
+    found = models_found(request, request.POST)
     if is_part(request):
         context = {"found": found}
         return console_page(request, "console/_worker_models.html", context, tab=TAB)

@@ -263,7 +263,7 @@ def _with_models(request: TeamRequest, worker: Worker | None = None) -> HttpResp
 
     For the page's script, the models alone.
     """
-    found = models_found(request)
+    found = models_found(request, request.POST)
     if is_part(request):
         context = {"found": found}
         return console_page(request, "console/_worker_models.html", context, tab=TAB)

@@ -50,6 +50,7 @@ from apps.pools.services.set_up import (
     conductor_add,
     models_add,
     pool_complete,
+    pool_to_join,
     prices_fill,
 )
 from apps.pools.services.setups import setup_put
@@ -80,6 +81,7 @@ __all__ = [
     "pool_delete",
     "pool_import",
     "pool_start",
+    "pool_to_join",
     "pool_update",
     "prefill_refused",
     "price_list_refresh",

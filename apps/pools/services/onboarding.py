@@ -106,12 +106,13 @@ def pool_start(
     workers: Sequence[Worker],
     conductor: Conductor | None,
     actor: Actor,
+    is_default: bool = False,
 ) -> Pool:
     """Create a pool of these workers that can take prompts at once.
 
-    With a conductor it has both tiers; without one a single worker answers. The first
-    worker that answers conversations is the fallback. Raises: InvalidFields if there is
-    no such worker.
+    It is the default if it is the first, or if that is asked. With a conductor it has
+    both tiers; without one a single worker answers. The first worker that answers
+    conversations is the fallback. Raises: InvalidFields if there is no such worker.
     """
     answering = [each for each in workers if each.kind == WorkerKind.CHAT]
     if not answering:
@@ -124,7 +125,7 @@ def pool_start(
         team=team,
         values={
             "name": FIRST_POOL,
-            "is_default": not pool_list(team.id).exists(),
+            "is_default": is_default or not pool_list(team.id).exists(),
             "conductor_id": None if conductor is None else conductor.id,
             "worker_ids": [worker.id for worker in workers],
             "fallback_id": answering[0].id,

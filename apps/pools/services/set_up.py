@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
+from uuid import UUID
 
 from django.db import transaction
 
@@ -39,6 +40,7 @@ from apps.pools.selectors import (
 )
 from apps.pools.services.conductors import conductor_create, conductor_update
 from apps.pools.services.onboarding import (
+    FIRST_POOL,
     NewCredential,
     pool_start,
     save_with_credential,
@@ -139,21 +141,43 @@ def pool_complete(
 ) -> Pool:
     """Put workers and a conductor to use: in the default pool, or in a first one.
 
-    Its ultra tier plans with the conductor, unless it plans already; other settings of
-    a pool that is there stay. Raises: InvalidFields if no worker answers conversations.
+    Real models do not join a simulated pool: they get one of their own, which is the
+    default from then on. Its ultra tier plans with the conductor, unless it plans
+    already; other settings of a pool that is there stay. Raises: InvalidFields if no
+    worker answers conversations.
     """
-    pool = pool_list(team.id).filter(is_default=True).first()
+    pool = pool_to_join(team.id, workers)
     if pool is None:
-        return pool_start(team=team, workers=workers, conductor=conductor, actor=actor)
+        return pool_start(
+            team=team,
+            workers=workers,
+            conductor=conductor,
+            actor=actor,
+            is_default=True,
+        )
     present = list(pool.places.values_list("worker_id", flat=True))
     added = [each.id for each in workers if each.id not in present]
-    values: dict[str, Any] = {"worker_ids": [*present, *added]}
+    values: dict[str, Any] = {"worker_ids": [*present, *added], "is_default": True}
     if conductor is not None:
         values["conductor_id"] = conductor.id
         if not _plans(pool):
             ultra = {"planner": TierPlanner.CONDUCTOR.value}
             values["tiers"] = {TierName.ULTRA.value: ultra}
     return pool_update(pool=pool, values=values, actor=actor)
+
+
+def pool_to_join(team_id: UUID, workers: Sequence[Worker]) -> Pool | None:
+    """Return the pool that workers join when they are put to use; None: a new one."""
+    pools = pool_list(team_id).prefetch_related("places__worker")
+    default = pools.filter(is_default=True).first()
+    is_real = any(not worker.is_simulated for worker in workers)
+    if default is None or not (is_real and _is_simulated(default)):
+        return default
+    return pools.filter(name=FIRST_POOL).first()
+
+
+def _is_simulated(pool: Pool) -> bool:
+    return all(worker.is_simulated for worker in pool.enabled_workers)
 
 
 def _plans(pool: Pool) -> bool:
