@@ -9,7 +9,7 @@ PIP := $(BIN)/pip --disable-pip-version-check install --quiet --require-hashes
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo    start everything on http://127.0.0.1:$(PORT) (PORT=8001 for another)"
+	@echo "make demo    start everything on http://127.0.0.1:$(PORT) (PORT=8001 for another; OPENAI_API_KEY=… adds real models)"
 	@echo "make test    run the fast tests; ARGS=tests/core/test_money.py for one file, SEED=7 to repeat an order"
 	@echo "make test-slow  browsers, processes of the site, whole trainings and evaluations"
 	@echo "make test-all  both, with every trial, then test-faults, test-vllm and test-learning"
@@ -38,8 +38,11 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements/dev.txt
 	$(PIP) -r requirements/dev.txt
 	@touch $@
 
+# Keys count only where they are written on the command line of make.
+DEMO_KEYS := OPENAI_API_KEY ANTHROPIC_API_KEY GEMINI_API_KEY MISTRAL_API_KEY GROQ_API_KEY OPENROUTER_API_KEY
+
 demo: $(VENV)/.installed
-	@PORT=$(PORT) exec $(BIN)/python deploy/demo.py
+	@PORT=$(PORT) $(foreach key,$(DEMO_KEYS),$(if $(filter command%,$(origin $(key))),CONDUCTOR_DEMO_$(key)='$($(key))')) exec $(BIN)/python -m deploy.demo
 
 # Some machines forbid Python to keep compiled modules; each of the many processes that
 # the tests start would compile the whole product again.

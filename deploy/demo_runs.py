@@ -3,7 +3,8 @@
     python -m deploy.demo_runs http://127.0.0.1:8000
 
 Some come over the API with the demo's key; the examples become conversations of the
-demo's member, so this signs in as that member. A site that has runs is left alone.
+demo's member, so this signs in as that member, who then tests the workers. A site that
+has runs is left alone.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ def main() -> int:
             member.base_url = httpx.URL(api)
             for example in examples():
                 _converse(member, example)
+            for worker in _json(member.get("workers/"))["data"]:
+                _json(member.post(f"workers/{worker['id']}/test/"))
     except (httpx.HTTPError, TimeoutError) as error:
         print(f"  Not all of the demo's first runs could be made: {error}", flush=True)
         return 1

@@ -51,6 +51,13 @@ def test_safe_production_settings_pass_the_deployment_check(prepared):
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.parametrize(("mode", "is_demo"), [("production", 0), ("development", 1)])
+def test_a_demo_lets_anybody_in_but_never_in_production(tmp_path, mode, is_demo):
+    line = ("shell", "-c", "from django.conf import settings as s; print(+s.IS_DEMO)")
+    shown = manage(tmp_path, *line, CONDUCTOR_ENV=mode, CONDUCTOR_DEMO="true")
+    assert shown.stdout.strip().endswith(str(is_demo)), shown.stderr
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [

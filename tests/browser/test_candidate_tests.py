@@ -15,7 +15,7 @@ from apps.accounts.models import User
 from apps.evaluation.models import ABTest
 from apps.evaluation.production.counting import outcomes_count
 from apps.governance.services import feedback_give
-from apps.playground.demo import EMAIL, DemoAccess, demo_prepare
+from apps.playground.demo.preparation import EMAIL, DemoAccess, demo_prepare
 from apps.runs.models import Run
 from tests.browser.conftest import WORK_PATIENCE_MS
 from tests.browser.screens import PHONE, fits

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from decimal import Decimal
 
+import pytest
+
 from apps.core.money import MICROS
 from apps.evaluation.suites.files import tasks_read
 from apps.pools.pool_file import document_parse
@@ -25,7 +27,7 @@ def written(short: str) -> str:
 
 
 def test_file_is_what_the_command_writes():
-    assert FILE.read_bytes() == b"".join(json_lines(240, 7, 720))
+    assert FILE.read_bytes() == b"".join(json_lines(480, 7, 720))
 
 
 def test_right_answers_pass_and_wrong_ones_do_not():
@@ -39,8 +41,8 @@ def test_right_answers_pass_and_wrong_ones_do_not():
 
 def test_families_are_in_both_parts():
     parts = Counter((task.family, task.split) for task in TASKS)
-    assert {n for (_, split), n in parts.items() if split == "held_out"} == {20}
-    assert {n for (_, split), n in parts.items() if split == "training"} == {140}
+    assert {n for (_, split), n in parts.items() if split == "held_out"} == {40}
+    assert {n for (_, split), n in parts.items() if split == "training"} == {160}
     assert len(parts) == 12
 
 
@@ -48,9 +50,10 @@ def micros(dollars: Decimal) -> int:
     return int(dollars * MICROS)
 
 
-def test_pool_is_the_strong_roster():
-    text = (ROOT / "docs/pools/benchmark.yaml").read_text(encoding="utf-8")
-    workers = document_parse(text).workers
+@pytest.mark.parametrize("file", ["benchmark", "demo"])
+def test_pool_is_the_strong_roster(file):
+    text = (ROOT / f"docs/pools/{file}.yaml").read_text(encoding="utf-8")
+    workers = [w for w in document_parse(text).workers if w.kind == "chat"]
     assert [
         (w.name, w.description, micros(w.price.input), micros(w.price.output))
         for w in workers

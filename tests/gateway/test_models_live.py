@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from apps.playground.demo import demo_prepare
+from apps.playground.demo.preparation import demo_prepare
 from tests.conftest import Site
 
 

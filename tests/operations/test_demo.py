@@ -15,7 +15,8 @@ import httpx
 import pytest
 
 from apps.simulator.examples import examples
-from deploy.demo import STOPPING, interrupt
+from deploy.demo import interrupt
+from deploy.site_processes import STOPPING
 from tests.patience import PATIENCE_S, awaited
 from tests.processes.python import ROOT
 
@@ -38,7 +39,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     }
     with (folder / PRINTED).open("wb") as printed:
         process = subprocess.Popen(
-            [sys.executable, "deploy/demo.py"],
+            [sys.executable, "-m", "deploy.demo"],
             cwd=ROOT,
             env={**os.environ, **ports, **places},
             stdout=printed,

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
 from django.core.management import call_command
 
 from apps.accounts.models import Team
+from apps.evaluation.models import Evaluation
+from apps.evaluation.reports.headline import headline
 from apps.pools.models import Conductor, Pool, TierPlanner, Worker
+from apps.pools.pool_file import document_parse
 from apps.pools.services import (
     planner_version_use,
     pool_delete,
+    pool_import,
     pool_update,
     worker_update,
 )
-from tests.factories import ACTOR
+from apps.simulator.benchmark.forms import TaskFamily
+from apps.simulator.benchmark.tasks import recognise
+from tests.docs.reading import ROOT
+from tests.factories import ACTOR, TeamFactory
 from tests.training.conducted import add_planner
 
 FIRST, LATER = "http://127.0.0.1:8100/v1", "http://127.0.0.1:8123/v1"
@@ -35,7 +43,7 @@ def started(simulator_url: str = FIRST) -> Team:
     return Team.objects.get(slug="demo")
 
 
-def pool_of(team: Team, name: str = "benchmark") -> Pool:
+def pool_of(team: Team, name: str = "demo") -> Pool:
     return Pool.objects.for_team(team.id).get(name=name)
 
 
@@ -49,13 +57,71 @@ def test_a_planner_in_use_is_in_use_after_the_next_start():
     pool = pool_of(team)
     add_planner(pool)
     planner_version_use(
-        pool=pool, number=1, tiers={"ultra": TierPlanner.LIGHT}, actor=ACTOR
+        pool=pool, number=2, tiers={"ultra": TierPlanner.LIGHT}, actor=ACTOR
     )
     for address in (FIRST, LATER):
         started(address)
         found = pool_of(team)
         assert found.planner_version is not None
+        assert found.planner_version.number == 2
         assert found.tiers.get(name="ultra").planner == "light"
+
+
+def test_its_pool_plans_with_the_planner_that_was_measured():
+    team = started()
+    pool = pool_of(team)
+    assert pool.is_default
+    assert pool.planner_version is not None
+    assert pool.planner_version.gate["is_better"]
+    assert set(pool.tiers.values_list("planner", flat=True)) == {"cascade"}
+    found = headline(team.id)
+    assert found is not None
+    assert str(found.evaluation_id) == pool.planner_version.gate["evaluation"]
+    assert found.tasks >= 240
+    assert found.difference.low > 0.3
+    assert found.cost_ratio is not None and found.cost_ratio < 1
+    started(LATER)
+    assert Evaluation.objects.for_team(team.id).count() == 1
+
+
+def test_each_of_its_samples_is_a_held_out_task_of_another_family():
+    found = headline(started().id)
+    assert found is not None
+    tasks = [recognise(each.prompt) for each in found.telling]
+    families = [str(task.family) for task in tasks if task is not None]
+    assert families == [each.family for each in found.telling]
+    assert len(set(families)) == len(TaskFamily)
+
+
+def test_untrained_it_has_a_pool_that_nothing_is_known_of():
+    call_command("demo_prepare", untrained=True, stdout=io.StringIO())
+    team = Team.objects.get(slug="demo")
+    assert pool_of(team).planner_version is None
+    assert headline(team.id) is None
+
+
+def test_a_demo_of_before_gets_the_pool_beside_its_own():
+    team = TeamFactory.create(slug="demo")
+    text = (ROOT / "docs/pools/benchmark.yaml").read_text(encoding="utf-8")
+    pool_import(team=team, document=document_parse(text), actor=ACTOR, environ={})
+    started()
+    assert pool_of(team).is_default
+    assert pool_of(team, "benchmark").workers.exists()
+
+
+def test_anybody_enters_by_a_button(client, settings):
+    started()
+    assert "Enter the demo" not in client.get("/accounts/login/").content.decode()
+    settings.IS_DEMO = True
+    page = client.get("/accounts/login/").content.decode()
+    assert "41 points more often than the best single model" in page
+    fields = re.findall(r'type="hidden" name="(login|password)" value="([^"]+)"', page)
+    owner, reviewer = dict(fields[:2]), dict(fields[2:])
+    assert client.post("/accounts/login/", owner).status_code == 302
+    assert client.get("/home/").status_code == 200
+    client.logout()
+    assert client.post("/accounts/login/", reviewer).status_code == 302
+    assert client.get("/").headers["Location"] == "/review/"
 
 
 def test_other_changes_of_people_stay():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from allauth.account.adapter import get_adapter
 from django import template
@@ -10,6 +13,7 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 from apps.accounts.selectors import mail_is_set_up
+from apps.evaluation.reports.headline import Headline, headline
 
 register = template.Library()
 
@@ -29,6 +33,32 @@ SYSTEMS = {
     "Mac OS": "macOS",
     "Linux": "Linux",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class DemoEntrance:
+    """What the sign-in page of a demo needs to let anybody in."""
+
+    email: str
+    reviewer_email: str
+    password: str
+    found: Headline | None
+    """What conducting brings. None: it was not measured."""
+
+
+@register.simple_tag
+def demo_entrance() -> DemoEntrance | None:
+    """Return how to get into the demo; None: this site is none, or it is not ready."""
+    path = settings.VAR_DIR / "demo.json"
+    if not (settings.IS_DEMO and path.exists()):
+        return None
+    access = json.loads(path.read_text(encoding="utf-8"))
+    return DemoEntrance(
+        access["email"],
+        access["reviewer_email"],
+        access["password"],
+        headline(UUID(access["team_id"])),
+    )
 
 
 @register.simple_tag(takes_context=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.playground.demo import SIMULATOR_URL, demo_prepare
+from apps.accounts.models import Team
+from apps.playground.demo.preparation import SIMULATOR_URL, TEAM_SLUG, demo_prepare
+from apps.playground.demo.real_models import real_models_add
 
 
 class Command(BaseCommand):
@@ -18,14 +21,24 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""
         parser.add_argument("--simulator-url", default=SIMULATOR_URL)
+        parser.add_argument(
+            "--untrained",
+            action="store_true",
+            help="leave out the planner and the evaluation that ship with the demo",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Prepare it and say how to get in."""
         if settings.IS_PRODUCTION:
             raise CommandError("the demo's simulated pool is not for production")
         access = demo_prepare(
-            url=settings.CONDUCTOR_URL, simulator_url=options["simulator_url"]
+            url=settings.CONDUCTOR_URL,
+            simulator_url=options["simulator_url"],
+            is_trained=not options["untrained"],
         )
+        team = Team.objects.get(slug=TEAM_SLUG)
+        for line in real_models_add(team, os.environ):
+            self.stdout.write(f"  {line}")
         self.stdout.write(_GREETING.format(access=access))
 
 

@@ -17,13 +17,14 @@ from django.db import transaction
 from apps.accounts.keys import key_parse
 from apps.accounts.models import ApiKey, Role, Team, User
 from apps.accounts.services import api_key_issue, member_add, team_create
-from apps.audit.types import Actor
+from apps.evaluation.models import SuiteVersion
 from apps.evaluation.services import suite_import
 from apps.evaluation.suites.files import tasks_read
 from apps.governance.reviews.reads import review_settings
 from apps.governance.selectors import policy_newest
 from apps.governance.services import policy_replace, review_settings_replace
-from apps.playground.demo_presets import presets_make
+from apps.playground.demo.measured import ACTOR, measured_import
+from apps.playground.demo.presets import presets_make
 from apps.pools.pool_file import document_parse
 from apps.pools.selectors import conductor_list, pool_list, worker_list
 from apps.pools.services import conductor_update, pool_import, worker_update
@@ -32,15 +33,15 @@ TEAM_SLUG = "demo"
 EMAIL = "demo@conductor.example"
 REVIEWER_EMAIL = "reviewer@conductor.example"
 """Of the person who approves plans and reviews runs: nobody approves their own."""
-POOL_FILES = (Path("docs/pools/simulated.yaml"), Path("docs/pools/benchmark.yaml"))
+POOL_FILE = Path("docs/pools/demo.yaml")
 SUITE, SUITE_FILE = "Simulated benchmark", Path("docs/suites/simulated.jsonl")
 SIMULATOR_URL = "http://127.0.0.1:8100/v1"
-"""As the pool files have it; the demo may run its simulator elsewhere."""
+"""As the pool file has it; the demo may run its simulator elsewhere."""
 REVIEWED = {
     "failures": True,
     "policy_hits": True,
     "thumbs_down": True,
-    "sample_percent": 20,
+    "sample_percent": 5,
     "rubric": [
         {"name": "Correct"},
         {"name": "Complete"},
@@ -57,7 +58,6 @@ POLICY = {
         }
     ]
 }
-ACTOR = Actor("service", "demo", "make demo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,37 +72,45 @@ class DemoAccess:
     api_key: str
     simulator_url: str
     """Where the models are; the next start may have them elsewhere."""
+    team_id: str
 
 
-def demo_prepare(*, url: str, simulator_url: str) -> DemoAccess:
-    """Make or complete the demo's team and return how to get in."""
+def demo_prepare(
+    *, url: str, simulator_url: str, is_trained: bool = True
+) -> DemoAccess:
+    """Make or complete the demo's team and return how to get in.
+
+    `is_trained` False: its pool does not get the planner that ships with the demo.
+    """
     path = settings.VAR_DIR / "demo.json"
     known = json.loads(path.read_text()) if path.exists() else {}
     with transaction.atomic():
         team = Team.objects.filter(slug=TEAM_SLUG).first()
         team = team or team_create(name="Demo", slug=TEAM_SLUG, actor=ACTOR)
         _follow(team, known.get("simulator_url", SIMULATOR_URL), simulator_url)
-        _pools(team, simulator_url)
+        _pool(team, simulator_url)
         user, password = _user(team, known.get("password", ""))
         _reviewer(team, password)
         api_key = _key(team, user, known.get("api_key", ""))
         _govern(team)
-        _suite(team)
+        version = _suite(team)
+        if is_trained:
+            measured_import(team, version)
         presets_make(team, user)
-    access = DemoAccess(url, EMAIL, REVIEWER_EMAIL, password, api_key, simulator_url)
+    access = DemoAccess(
+        url, EMAIL, REVIEWER_EMAIL, password, api_key, simulator_url, str(team.id)
+    )
     path.write_text(json.dumps(asdict(access), indent=2) + "\n", encoding="utf-8")
     path.chmod(0o600)
     return access
 
 
-def _pools(team: Team, simulator_url: str) -> None:
-    """Make the pools that the team does not have."""
-    present = {pool.name for pool in pool_list(team.id)}
-    for file in POOL_FILES:
-        text = (settings.BASE_DIR / file).read_text(encoding="utf-8")
-        document = document_parse(text.replace(SIMULATOR_URL, simulator_url))
-        if document.pool.name not in present:
-            pool_import(team=team, document=document, actor=ACTOR, environ={})
+def _pool(team: Team, simulator_url: str) -> None:
+    """Make the pool, unless the team has it."""
+    text = (settings.BASE_DIR / POOL_FILE).read_text(encoding="utf-8")
+    document = document_parse(text.replace(SIMULATOR_URL, simulator_url))
+    if not pool_list(team.id).filter(name=document.pool.name).exists():
+        pool_import(team=team, document=document, actor=ACTOR, environ={})
 
 
 def _follow(team: Team, before: str, now: str) -> None:
@@ -116,11 +124,13 @@ def _follow(team: Team, before: str, now: str) -> None:
         conductor_update(conductor=conductor, values=values, actor=ACTOR)
 
 
-def _suite(team: Team) -> None:
+def _suite(team: Team) -> SuiteVersion:
     """Store the tasks of the demo's evaluations; equal ones make no new version."""
     content = (settings.BASE_DIR / SUITE_FILE).read_bytes()
     tasks = tasks_read(content, SUITE_FILE.name)
-    suite_import(team=team, name=SUITE, tasks=tasks, actor=ACTOR, is_simulated=True)
+    return suite_import(
+        team=team, name=SUITE, tasks=tasks, actor=ACTOR, is_simulated=True
+    )
 
 
 def _user(team: Team, password: str) -> tuple[User, str]:

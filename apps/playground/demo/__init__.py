@@ -1,0 +1,1 @@
+"""The demo: its team, pool, trained planner and evaluation, made at each start."""
