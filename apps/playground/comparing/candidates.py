@@ -68,16 +68,22 @@ def candidate_groups(
     return groups
 
 
-def usual_candidates(groups: Sequence[CandidateGroup], asked: str = "") -> list[str]:
-    """Return what is chosen at first: the tiers of the first pool, then a worker.
+def usual_candidates(
+    groups: Sequence[CandidateGroup], asked: str = "", best_worker: str = ""
+) -> list[str]:
+    """Return what is chosen at first: a tier that plans, and a single worker.
 
-    `asked`: the model of a recorded run, whose answer is one of them.
+    `asked`: the model of a recorded run, whose answer is one of them; `best_worker`:
+    the name of the worker that was right most often alone, if that was measured.
     """
     own = groups[0].candidates if groups else ()
-    tiers = [each.model for each in own if each.is_tier]
-    workers = [each.model for each in own if not each.is_tier]
-    wanted = [each for each in (*tiers, *workers) if each != asked]
-    return wanted[: 1 if asked else 2]
+    tiers = sorted(each.model for each in own if each.is_tier)[::-1]
+    alone = [each for each in own if not each.is_tier]
+    alone.sort(key=lambda each: each.name != best_worker)
+    workers = [each.model for each in alone]
+    is_planned = asked in tiers
+    wanted = [*workers, *tiers] if is_planned else [*tiers[:1], *workers, *tiers[1:]]
+    return [each for each in wanted if each != asked][: 1 if asked else 2]
 
 
 def _offered(pool: PoolChoice, seen: set[str]) -> Iterator[tuple[str, str, str, bool]]:

@@ -28,11 +28,13 @@ from apps.comparisons.types import ComparisonView
 from apps.core.errors import NotFound
 from apps.governance.selectors import ratings_by
 from apps.playground.comparing.step_pairs import StepPair, step_pairs
+from apps.playground.comparing.task_verdicts import TaskVerdicts, task_verdicts
 from apps.playground.comparing.words import (
     Named,
     agreement,
     costs_alone,
     difference,
+    is_same_answer,
     listed,
 )
 from apps.playground.run_page import RunBody, compose
@@ -107,6 +109,8 @@ class AnswerColumn:
     """None: hidden until the person has voted."""
     differences: Differences | None
     """From the base. None: none are shown, or it is the base."""
+    is_right: bool | None = None
+    """What the verifier of the suite says. None: the prompt is no known task."""
 
     @property
     def letter(self) -> str:
@@ -118,7 +122,8 @@ class AnswerColumn:
         """Return a number that grows with what the column shows."""
         if self.opened is None:
             return int(self.is_over)
-        return self.opened.body.story.last_seq
+        # A verdict comes when all answers have ended, which may be after its own.
+        return self.opened.body.story.last_seq + (self.is_right is not None)
 
     @property
     def title(self) -> str:
@@ -217,6 +222,8 @@ class ComparisonSheet:
     """Letter of the answer that the others are compared with; empty: none is."""
     votes: tuple[ShownVote, ...] = ()
     judgement: ShownJudgement | None = None
+    verdicts: TaskVerdicts | None = None
+    """Which answers are right. None: nobody knows, or not all have ended."""
 
     @property
     def is_over(self) -> bool:
@@ -273,8 +280,13 @@ class ComparisonSheet:
                 len(going),
             )
             return (words.format(names=listed(going)),)
+        if self.verdicts:
+            return self._by_verifier(self.verdicts, names)
         same = agreement(*names) if len(names) == 2 else []
         better = self.view.preferred if self.view else None
+        if better is None and is_same_answer(names) and not self._has_opinions:
+            cheaper, dearer = sorted(names, key=lambda n: n[1].total_cost.micros)
+            return (*same, *difference(cheaper, dearer))
         if better is None:
             return (self._undecided, *same, costs_alone(names), *_endings(names))
         by_position = dict(zip((c.position for c, _ in opened), names, strict=True))
@@ -286,9 +298,28 @@ class ComparisonSheet:
         decided = self._decided(mine[0])
         return (decided, *same, *dict.fromkeys(sentences))
 
+    def _by_verifier(
+        self, verdicts: TaskVerdicts, names: Sequence[Named]
+    ) -> tuple[str, ...]:
+        """Return which answers are right, and what these took beside the others."""
+        places = [column.position for column, _ in self._opened]
+        said = verdicts.words({p: n for p, (n, _) in zip(places, names, strict=True)})
+        if not verdicts.is_decided:
+            return (said, costs_alone(names), *_endings(names))
+        of = dict(zip(places, names, strict=True))
+        right = [named for place, named in of.items() if verdicts.is_right[place]]
+        wrong = [named for place, named in of.items() if not verdicts.is_right[place]]
+        ratios = [s for other in wrong for s in difference(right[0], other)]
+        return (said, *dict.fromkeys(ratios))
+
     @property
     def _opened(self) -> list[tuple[AnswerColumn, OpenedRun]]:
         return [(each, each.opened) for each in self.columns if each.opened]
+
+    @property
+    def _has_opinions(self) -> bool:
+        """Say whether somebody has voted, or a judge was asked."""
+        return bool(self.votes or self.judgement)
 
     @property
     def _undecided(self) -> str:
@@ -369,6 +400,10 @@ def _sheet(
     stories = [body.story for body in bodies.values()]
     prompts = {story.prompt for story in stories}
     base = base if _is_comparable(base, bodies) else ""
+    is_over = all(story.is_over for story in stories)
+    verdicts = None
+    if is_revealed and is_over and len(prompts) == 1:
+        verdicts = task_verdicts(team_id, stories[0].prompt, texts)
     columns = [
         AnswerColumn(
             position=i,
@@ -378,6 +413,7 @@ def _sheet(
             rating=ratings.get(runs[i].id, ""),
             opened=OpenedRun(runs[i], bodies[i]) if is_revealed else None,
             differences=_differences(i, texts, base),
+            is_right=verdicts.is_right[i] if verdicts else None,
         )
         for i in sorted(runs)
     ]
@@ -388,6 +424,7 @@ def _sheet(
         prompt=next(iter(prompts)) if len(prompts) == 1 else "",
         has_different_prompts=len(prompts) > 1 and "" not in prompts,
         base=base,
+        verdicts=verdicts,
     )
 
 

@@ -37,6 +37,7 @@ from apps.comparisons.services import (
     vote_give,
 )
 from apps.core.errors import ConductorError, NotFound
+from apps.evaluation.reports.headline import headline
 from apps.playground.choices import pool_choices
 from apps.playground.comparing.candidates import (
     Estimating,
@@ -296,15 +297,17 @@ def _new_page(
     chosen = request.POST.getlist("candidate")
     is_first = not (fault or chosen)
     kept = asked.run if asked.run and asked.run.is_over else None
+    measured = headline(request.team.id)
+    usual = usual_candidates(
+        groups, kept.model if kept else "", measured.worker if measured else ""
+    )
     context: dict[str, Any] = {
         "section": "runs",
         "asked": asked,
         "prompt": prompt,
         "kept": kept,
         "groups": groups,
-        "chosen": (
-            usual_candidates(groups, kept.model if kept else "") if is_first else chosen
-        ),
+        "chosen": usual if is_first else chosen,
         "is_blind": not kept if is_first else "is_blind" in request.POST,
         "keep": bool(kept) if is_first else "keep" in request.POST,
         "fault": fault or hint,

@@ -55,12 +55,18 @@ def agreement(left: Named, right: Named) -> list[str]:
     mine, other = ((story.answer or "").split() for _, story in (left, right))
     if not (mine and other):
         return []
-    if mine == other:
-        return [gettext("Both gave the same answer.")]
+    if is_same_answer((left, right)):
+        return [gettext("Same answer.")]
     shared = (Counter(mine) & Counter(other)).total()
     percent = 200 * shared // (len(mine) + len(other))
     words = gettext("The answers differ: {percent} % of their words are the same.")
     return [words.format(percent=percent)]
+
+
+def is_same_answer(runs: Sequence[Named]) -> bool:
+    """Say whether two runs gave one answer, apart from white space."""
+    answers = [(story.answer or "").split() for _, story in runs]
+    return len(answers) == 2 and bool(answers[0]) and answers[0] == answers[1]
 
 
 def _ratios(left: Named, right: Named) -> str:

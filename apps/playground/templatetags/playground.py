@@ -18,6 +18,8 @@ from django.utils.translation import gettext_noop as _
 
 from apps.core import plan_layout
 from apps.engine.usage import Cost
+from apps.evaluation.reports.headline import headline
+from apps.governance.selectors import ratings_by
 from apps.playground import numbering, words
 from apps.playground.comparing.words import only_here_words
 from apps.playground.composing.file_words import cut_words, extent_words
@@ -26,7 +28,10 @@ from apps.playground.sharing.page_budget import PageBudget
 from apps.playground.texts import model_text
 from apps.runs.missing_plan import MissingPlan, missing_plan_of
 from apps.runs.models import Run
+from apps.runs.planning.model_resolver import direct_model
 from apps.runs.records.round_view import StepView
+from apps.runs.records.run_view import RunView
+from apps.simulator.answers import UNKNOWN
 from apps.web import formats
 from apps.web.recorded_words import fault_word, role_word
 
@@ -44,11 +49,46 @@ ROWS_KEPT = 5_000
 register = template.Library()
 
 
+class WorkerToCompare(NamedTuple):
+    """A worker that can be asked the same directly."""
+
+    name: str
+    model: str
+    """The model name that asks it."""
+
+
 @register.filter
 def explained(explanation: str) -> dict[str, Any]:
     """Return what a planner says of its plan, for a template."""
     found: dict[str, Any] = orjson.loads(explanation)
     return found
+
+
+@register.simple_tag
+def best_single(team_id: uuid.UUID, story: RunView) -> WorkerToCompare | None:
+    """Return the single worker that a planned answer is best compared with.
+
+    None: the answer was not planned, or it was not measured who is best alone.
+    """
+    if not story.is_planned:
+        return None
+    measured = headline(team_id)
+    if measured is None or measured.pool != story.pool:
+        return None
+    return WorkerToCompare(measured.worker, direct_model(measured.worker))
+
+
+@register.simple_tag(takes_context=True)
+def own_rating(context: dict[str, Any], run_id: uuid.UUID) -> str:
+    """Return how the reader rated a run: up, down or empty."""
+    request = context["request"]
+    return ratings_by(request.team.id, [run_id], request.actor).get(run_id, "")
+
+
+@register.filter
+def is_beyond_simulation(story: RunView) -> bool:
+    """Say whether a simulated worker could not answer, as it says itself."""
+    return UNKNOWN in (story.answer or "")
 
 
 register.filter("said", words.said)
