@@ -53,6 +53,7 @@ TEXTS = (
     gettext_noop("≈ {time} left"),
     gettext_noop("longer than usual"),
     gettext_noop("Usually about {time}; {rest}."),
+    gettext_noop("The rating could not be saved. Try again."),
     gettext_noop("Run completed"),
     gettext_noop("Run failed"),
     gettext_noop("Run stopped"),

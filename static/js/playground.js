@@ -14,6 +14,7 @@ import { markTitle } from "./page-title.js";
 import { setUpPresets } from "./presets.js";
 import { RunView } from "./run-view.js";
 import { onDevice } from "./stored.js";
+import { setUpThumbs } from "./thumbs.js";
 import { say } from "./words.js";
 
 const form = document.querySelector("#composer");
@@ -36,6 +37,7 @@ const isUploading = chips
   ? setUpAttachments(form, chips, { onError: (message) => showError(message, false), onChange: () => { checkLength(); askEstimate(); } })
   : () => false;
 const forgetDraft = keepDraft(form, prompt);
+setUpThumbs();
 
 /** @param {string} state of the run */
 function changed(state) {

@@ -5,6 +5,7 @@ import { tick } from "./first-minute.js";
 import { setUpFormatting } from "./formatted.js";
 import { setUpNotification } from "./notification.js";
 import { RunView } from "./run-view.js";
+import { setUpThumbs } from "./thumbs.js";
 import { localiseTimes } from "./times.js";
 import { say } from "./words.js";
 
@@ -19,6 +20,8 @@ const view = new RunView(document.querySelector("#run"), {
 view.follow();
 setUpFormatting();
 setUpDrawer(document.querySelector("#drawer"));
+setUpThumbs();
+if (document.querySelector("[id^=plan-][id$=-why]")) tick("why");
 
 cancelForm?.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -37,7 +40,6 @@ document.querySelector("#verify-form").addEventListener("submit", async (event) 
     const part = new DOMParser().parseFromString(await response.text(), "text/html");
     place.replaceChildren(...part.querySelectorAll(".verification"));
     localiseTimes(place);
-    tick("verify");
   } catch {
     place.textContent = say("The verification could not be run. This says nothing about the entries; try again.");
   } finally {

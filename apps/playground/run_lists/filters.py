@@ -109,6 +109,9 @@ def _offered_words(words: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
 class RunFilterForm(forms.Form):
     """Takes the filters from an address; what makes no sense is ignored."""
 
+    is_usual = False
+    """Nobody has set a filter: only what the list begins with is left out."""
+
     q = forms.CharField(required=False, max_length=200)
     state = forms.ChoiceField(
         choices=[
@@ -254,8 +257,8 @@ class RunFilterForm(forms.Form):
 
     @property
     def is_active(self) -> bool:
-        """Say whether any filter is set."""
-        return bool(self.names_set)
+        """Say whether somebody has set a filter."""
+        return bool(self.names_set) and not self.is_usual
 
     @property
     def has_other_filters(self) -> bool:

@@ -45,9 +45,12 @@ from apps.runs.services import (
     run_tags_set,
 )
 from apps.web.downloads import download
+from apps.web.run_addresses import BY_CALLERS
 from apps.web.team_access import TeamRequest, page, refusal_show, team_view
 
 RUNS_PER_PAGE = 25
+NO_FILTERS = frozenset({"page", "sort"})
+"""Parts of an address that leave the list as long as it is."""
 COLUMNS_HIDDEN = "run_columns_hidden"
 """In the session."""
 COLUMNS = {
@@ -242,6 +245,12 @@ def _sort_query(request: TeamRequest, name: str) -> str:
 
 
 def _filter_form(request: TeamRequest) -> RunFilterForm:
-    form = RunFilterForm(request.GET, filter_choices(request.principal, request.GET))
+    """Return the filters of the address; without any, runs of people and programs."""
+    given = request.GET.copy()
+    is_usual = set(given) <= NO_FILTERS
+    if is_usual:
+        given["source"] = BY_CALLERS
+    form = RunFilterForm(given, filter_choices(request.principal, given))
+    form.is_usual = is_usual
     form.is_valid()
     return form
