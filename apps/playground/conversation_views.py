@@ -44,6 +44,7 @@ from apps.conversations.services import (
 )
 from apps.core.data_classes import DATA_CLASSES
 from apps.core.errors import Conflict, InvalidFields, InvalidInput
+from apps.evaluation.reports.headline import headline
 from apps.governance.selectors import policies_in_force
 from apps.playground.choices import (
     PoolChoice,
@@ -102,10 +103,10 @@ TIERS = frozenset(TierName.values)
 def index(request: TeamRequest) -> HttpResponseBase:
     """Show an empty playground, or a run from elsewhere that can be continued here.
 
-    Reviewers start no runs: what they are here for is the list.
+    Reviewers start no runs: what they are here for is the queue.
     """
     if request.membership.role == Role.REVIEWER and not request.GET:
-        return redirect("playground:run_list")
+        return redirect("playground:review_list")
     run_id = _run_in_query(request, "run")
     if run_id and (
         known := conversations_of_run(request.team.id, request.actor, run_id)
@@ -257,7 +258,8 @@ def _page(
         chosen = settings_with(chosen, used, pools)
         prompt = used.opened.content.prompt
     is_simulated = _is_simulated(pools)
-    samples = samples_shown(is_simulated=is_simulated)
+    found = headline(request.team.id) if body is None and not conversation else None
+    samples = samples_shown(is_simulated=is_simulated, found=found)
     query = request.GET.get("query", "")[:200]
     search = conversation_search(request.team.id, request.actor, query=query)
     most = MOST_LISTED if "chats" in request.GET else LISTED
@@ -276,6 +278,7 @@ def _page(
         "chosen": chosen,
         "used": used,
         "samples": samples,
+        "found": found,
         "is_simulated": is_simulated,
         "languages": ("curl", "python", "javascript"),
         "prompt": prompt or ("" if source else _sample(request, samples)),

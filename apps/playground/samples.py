@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.utils.translation import gettext
+from django.utils.text import capfirst
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
+
+from apps.evaluation.reports.headline import Headline, TellingTask
+from apps.playground.comparing.words import listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +18,8 @@ class Sample:
 
     label: str
     prompt: str
+    reason: str = ""
+    """What it shows; empty: its label says that."""
 
 
 _SAMPLES = (
@@ -53,8 +59,27 @@ _SIMULATED = (
 """What simulated workers can answer, in English only: one plan of each shape."""
 
 
-def samples_shown(*, is_simulated: bool) -> list[Sample]:
-    """Return the prompts for a team whose models are simulated, or not."""
+def samples_shown(*, is_simulated: bool, found: Headline | None) -> list[Sample]:
+    """Return the prompts for a team whose models are simulated, or not.
+
+    Those on which conducting made the difference come first, if that was measured.
+    """
+    if found is not None and found.telling:
+        return [_telling_sample(task) for task in found.telling]
     if is_simulated:
         return [Sample(gettext(label), prompt) for label, prompt in _SIMULATED]
     return [Sample(gettext(label), gettext(prompt)) for label, prompt in _SAMPLES]
+
+
+def _telling_sample(task: TellingTask) -> Sample:
+    label = capfirst(task.family.replace("_", " "))
+    reason = gettext("The best single model is wrong here. Conductor is right.")
+    if task.workers:
+        steps = ngettext(
+            "The best single model is wrong here. Right: {number} step, by {workers}.",
+            "The best single model is wrong here. Right: {number} steps, by {workers}.",
+            len(task.workers),
+        )
+        names = listed(list(dict.fromkeys(task.workers)))
+        reason = steps.format(number=len(task.workers), workers=names)
+    return Sample(label, task.prompt, reason)

@@ -1,7 +1,6 @@
 /** Opens links with `data-drawer` in a side drawer; without this script they are pages. */
 
 import { addCodeButtons } from "./copy.js";
-import { tick } from "./first-minute.js";
 import { localiseTimes } from "./times.js";
 
 /** @param {HTMLAnchorElement | SVGAElement} link @returns {string} */
@@ -24,7 +23,6 @@ export function setUpDrawer(drawer) {
       return;
     }
     if (!drawer.open) drawer.showModal();
-    if (link.matches(".node")) tick("step");
     body.scrollTop = 0;
   });
   document.addEventListener("run-news", () => {

@@ -1,4 +1,4 @@
-/** The guided first minute of the demo: four things to do, ticked off as they are done. */
+/** The guided first minute of the demo: three things to do, ticked off as they are done. */
 
 import { onDevice } from "./stored.js";
 

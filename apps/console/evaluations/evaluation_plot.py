@@ -70,6 +70,8 @@ class PlotPoint:
     high_y: float
     is_best: bool
     """No other system is as cheap and as accurate: it is on the Pareto front."""
+    is_product: bool
+    """It is what the report is about: what plans, beside what it is compared with."""
     words: str
 
 
@@ -78,6 +80,7 @@ class Plot:
     """Accuracy against cost, in the units of a `viewBox`."""
 
     points: Sequence[PlotPoint]
+    """In the order in which they are drawn: the product lies above all others."""
     front: str
     """Points of a polyline along the Pareto front."""
     rows: Sequence[tuple[float, str]]
@@ -95,8 +98,11 @@ def interval_bar(found: Interval | None) -> IntervalBar | None:
     )
 
 
-def plot_of(systems: Sequence[SystemReport]) -> Plot | None:
-    """Return the plot of the systems with a known cost; None: there are too few."""
+def plot_of(systems: Sequence[SystemReport], product: int | None = None) -> Plot | None:
+    """Return the plot of the systems with a known cost; None: there are too few.
+
+    `product`: the place of the system that the report is about; None: of none.
+    """
     known = [
         (number, system, system.cost_micros / system.ended)
         for number, system in enumerate(systems, start=1)
@@ -121,6 +127,7 @@ def plot_of(systems: Sequence[SystemReport]) -> Plot | None:
                 shares.y(accuracy.low),
                 shares.y(accuracy.high),
                 _is_on_front(cost, accuracy.value, known),
+                number - 1 == product,
                 gettext("{system}: {accuracy}, {cost} for {tasks} tasks").format(
                     system=system.label,
                     accuracy=f"{accuracy.value:.3f}",
@@ -131,7 +138,7 @@ def plot_of(systems: Sequence[SystemReport]) -> Plot | None:
         )
     front = sorted((p for p in points if p.is_best), key=lambda p: (p.x, -p.y))
     return Plot(
-        points,
+        sorted(points, key=lambda p: p.is_product),
         " ".join(f"{p.x},{p.y}" for p in front),
         shares.rows(),
         scale.columns(),

@@ -26,6 +26,7 @@ from apps.console.evaluations.family_bars import (
 )
 from apps.console.templatetags.console_figures import split_word
 from apps.evaluation.models import Evaluation, EvaluationOutcome
+from apps.evaluation.reports.headline import Headline, report_headline
 from apps.evaluation.reports.report import Report
 from apps.evaluation.reports.system_report import Figures, SystemReport
 from apps.evaluation.selectors import (
@@ -167,6 +168,8 @@ class ReportView:
     """Empty: there is only one."""
     plot: Plot | None
     bars: FamilyBars
+    found: Headline | None
+    """What it says of conducting. None: it compares nothing that plans."""
 
     @property
     def best_single_place(self) -> int | None:
@@ -213,7 +216,9 @@ def report_view(report: Report) -> ReportView:
         )
     ]
     several = names if len(names) > 1 else ()
-    return ReportView(report, rows, several, plot_of(report.systems), bars)
+    found = report_headline(report)
+    plot = plot_of(report.systems, found.place if found else None)
+    return ReportView(report, rows, several, plot, bars, found)
 
 
 def _heat_cell(family: str, figures: Figures | None) -> HeatCell:

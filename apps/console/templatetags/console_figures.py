@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from django import template
 from django.template.defaultfilters import floatformat
@@ -33,6 +34,25 @@ def bounds(found: Interval | None) -> str:
         return "–"
     low, high = (floatformat(each, DIGITS) for each in (found.low, found.high))
     return gettext("{low} to {high}").format(low=low, high=high)
+
+
+@register.filter
+def gate_words(gate: Mapping[str, Any]) -> str:
+    """Return how many of the others a version was told apart from, and better than."""
+    measured = [each for each in gate["others"] if each["difference"] is not None]
+    better = sum(each["low"] > 0 for each in measured)
+    worse = sum(each["high"] < 0 for each in measured)
+    unclear = len(gate["others"]) - better - worse
+    parts = [
+        gettext("Better than {number} of {total}").format(
+            number=better, total=len(gate["others"])
+        )
+    ]
+    if worse:
+        parts.append(gettext("worse than {number}").format(number=worse))
+    if unclear:
+        parts.append(gettext("not told apart from {number}").format(number=unclear))
+    return "; ".join(parts)
 
 
 @register.filter

@@ -25,6 +25,7 @@ from apps.console.home.figures import (
 from apps.console.home.needs import TeamState, is_failing, needs_of
 from apps.console.layout import console_page
 from apps.console.pool_rows import conductor_rows, worker_rows
+from apps.evaluation.reports.headline import headline
 from apps.web.team_access import TeamRequest, team_view
 
 
@@ -45,6 +46,7 @@ def home(request: TeamRequest) -> HttpResponseBase:
     )
     context = {
         "section": "home",
+        "found": headline(team_id),
         "needs": needs_of(state),
         "runs": run_figures(team_id, now),
         "money": money_figures(team_id, now),

@@ -26,6 +26,7 @@ from apps.console.insight_rows import (
     totals,
 )
 from apps.console.layout import console_page
+from apps.evaluation.reports.headline import headline
 from apps.insights.csv_files import faults_csv, queries_csv, shapes_csv
 from apps.insights.selectors import (
     anomaly_list,
@@ -51,6 +52,7 @@ def insights_page(request: TeamRequest) -> HttpResponseBase:
     report = query_report(asked, group)
     anomalies = anomaly_list(asked, report)
     context = {
+        "found": headline(request.team.id),
         "report": report,
         "group_word": _(GROUP_WORDS[group]),
         "group_title": _(GROUP_TITLES[group]),
