@@ -13,7 +13,6 @@ from apps.accounts.models import Permission
 from apps.accounts.selectors import require_permission, role_allows
 from apps.console.forms.base import ConsoleForm
 from apps.core.errors import Conflict, InvalidInput, VersionConflict
-from apps.web.navigation import nav_groups
 from apps.web.setup_checklist import setup_checklist
 from apps.web.team_access import TeamRequest, page, refusal_show
 
@@ -38,9 +37,7 @@ def console_page(
     checklist = setup_checklist(request) if tab in SETUP_TABS else []
     frame = {
         "checklist": checklist,
-        "section": "team",
         "tab": tab,
-        "nav": nav_groups(role),
         "membership": request.membership,
         "may": {each.value: role_allows(role, each) for each in Permission},
     }

@@ -1,9 +1,13 @@
-"""The pages of a team in groups: the side navigation and the palette show the same."""
+"""The places of a team and their pages: the rail, the tabs and the palette show these.
+
+A place is what a person goes to; its pages are tabs of it. Members and viewers have few
+places: what others manage for them is in one, *Team*.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -45,10 +49,12 @@ class NavPage:
 
 
 @dataclass(frozen=True, slots=True)
-class NavGroup:
-    """Pages that belong together."""
+class NavPlace:
+    """Pages that belong together: one entry of the rail, which leads to the first."""
 
+    name: str
     english_title: str
+    icon: str
     pages: Sequence[NavPage]
 
     @property
@@ -56,28 +62,52 @@ class NavGroup:
         """Return its title in the language of the page."""
         return gettext(self.english_title)
 
+    @property
+    def url(self) -> str:
+        """Return the address of its first page."""
+        return self.pages[0].url
+
+    def has(self, tab: str) -> bool:
+        """Say whether a page is one of its pages."""
+        return any(page.tab == tab for page in self.pages)
+
 
 P = Permission
-_GROUPS = (
-    NavGroup(
-        _("Work"),
+_PLACES = (
+    NavPlace(
+        *("home", _("Home"), "home"),
         (
             NavPage(
                 *("home", _("Home"), "console:home", "home"),
                 also="dashboard overview status",
                 permission=P.MANAGE_BUDGETS,
             ),
+        ),
+    ),
+    NavPlace(
+        *("chat", _("Chat"), "chat"),
+        (
             NavPage(
-                *("playground", _("Playground"), "playground:index", "chat"),
-                also="chat prompt ask conversation",
+                *("playground", _("Chat"), "playground:index", "chat"),
+                also="playground prompt ask conversation",
                 permission=P.READ_RUNS,
                 not_for=Role.REVIEWER,
             ),
+        ),
+    ),
+    NavPlace(
+        *("presets", _("Presets"), "braces"),
+        (
             NavPage(
                 *("presets", _("Presets"), "console:preset_list", "braces"),
                 also="prompt templates variables library",
                 permission=P.READ_RUNS,
             ),
+        ),
+    ),
+    NavPlace(
+        *("runs", _("Runs"), "list"),
+        (
             NavPage(
                 *("runs", _("Runs"), "playground:run_list", "list"),
                 also="history search",
@@ -93,91 +123,20 @@ _GROUPS = (
                 also="compare side by side vote blind judge",
                 permission=P.READ_RUNS,
             ),
+        ),
+    ),
+    NavPlace(
+        *("review", _("Review"), "inbox"),
+        (
             NavPage(
-                *("review", _("Review"), "playground:review_list", "inbox"),
-                also="queue verdict",
+                *("review", _("Queue"), "playground:review_list", "inbox"),
+                also="review verdict",
                 permission=P.REVIEW_RUNS,
             ),
             NavPage(
                 *("approvals", _("Approvals"), "playground:approval_list", "hand"),
                 also="plans waiting",
                 permission=P.APPROVE_PLANS,
-            ),
-            NavPage(
-                *("alerts", _("Alerts"), "console:alert_list", "bell"),
-                also="warnings notifications bell mail rules",
-            ),
-        ),
-    ),
-    NavGroup(
-        _("Models"),
-        (
-            NavPage(
-                *("workers", _("Workers"), "console:worker_list", "chip"),
-                also="models health",
-            ),
-            NavPage(
-                *("conductors", _("Conductors"), "console:conductor_list", "branch"),
-                also="planner models",
-            ),
-            NavPage(
-                *("pools", _("Pools"), "console:pool_list", "layers"), also="tiers"
-            ),
-            NavPage(
-                *("credentials", _("Credentials"), "console:credential_list", "lock"),
-                also="provider keys secrets",
-            ),
-            NavPage(
-                *("learning", _("Learning"), "console:learning", "trend"),
-                also="training light planner",
-            ),
-            NavPage(
-                *("evaluations", _("Evaluations"), "console:evaluation_list", "flask"),
-                also="suites benchmarks tests",
-            ),
-        ),
-    ),
-    NavGroup(
-        _("People"),
-        (
-            NavPage(
-                *("members", _("Members"), "console:member_list", "people"),
-                also="invite users roles",
-            ),
-            NavPage(
-                *("keys", _("API keys"), "console:key_list", "key"),
-                also="tokens programs",
-            ),
-            NavPage(
-                *("team", _("Settings"), "console:team", "gear"),
-                also="team name rates stop delete",
-            ),
-        ),
-    ),
-    NavGroup(
-        _("Money"),
-        (
-            NavPage(
-                *("budgets", _("Budgets"), "console:budget_list", "wallet"),
-                also="limits spending",
-            ),
-            NavPage(
-                *("usage", _("Usage"), "console:usage", "bars"), also="cost tokens"
-            ),
-            NavPage(
-                *("insights", _("Insights"), "console:insights", "pulse"),
-                also="failures plans latency",
-            ),
-        ),
-    ),
-    NavGroup(
-        _("Governance"),
-        (
-            NavPage(*("policy", _("Policy"), "console:policy", "shield"), also="rules"),
-            NavPage(
-                *("ledger", _("Ledger"), "console:ledger", "book"),
-                also="audit log export verify",
-                permission=P.READ_AUDIT,
             ),
             NavPage(
                 *(
@@ -188,31 +147,129 @@ _GROUPS = (
                 ),
                 also="rubric",
             ),
+        ),
+    ),
+    NavPlace(
+        *("models", _("Models"), "chip"),
+        (
+            NavPage(
+                *("workers", _("Workers"), "console:worker_list", "chip"),
+                also="models health",
+            ),
+            NavPage(
+                *("conductors", _("Conductors"), "console:conductor_list", "branch"),
+                also="planner models",
+            ),
+            NavPage(
+                *("credentials", _("Credentials"), "console:credential_list", "lock"),
+                also="provider keys secrets",
+            ),
+        ),
+    ),
+    NavPlace(
+        *("pools", _("Pools"), "layers"),
+        (NavPage(*("pools", _("Pools"), "console:pool_list", "layers"), also="tiers"),),
+    ),
+    NavPlace(
+        *("quality", _("Quality"), "flask"),
+        (
+            NavPage(
+                *("evaluations", _("Evaluations"), "console:evaluation_list", "flask"),
+                also="suites benchmarks shadow A/B tests",
+            ),
+            NavPage(
+                *("learning", _("Learning"), "console:learning", "trend"),
+                also="training light planner",
+            ),
+        ),
+    ),
+    NavPlace(
+        *("usage", _("Usage"), "bars"),
+        (
+            NavPage(
+                *("usage", _("Usage"), "console:usage", "bars"), also="cost tokens"
+            ),
+            NavPage(
+                *("insights", _("Insights"), "console:insights", "pulse"),
+                also="failures plans latency",
+            ),
+            NavPage(
+                *("budgets", _("Budgets"), "console:budget_list", "wallet"),
+                also="limits spending money",
+            ),
+        ),
+    ),
+    NavPlace(
+        *("policy", _("Policy"), "shield"),
+        (NavPage(*("policy", _("Policy"), "console:policy", "shield"), also="rules"),),
+    ),
+    NavPlace(
+        *("ledger", _("Ledger"), "book"),
+        (
+            NavPage(
+                *("ledger", _("Ledger"), "console:ledger", "book"),
+                also="audit log export verify",
+                permission=P.READ_AUDIT,
+            ),
             NavPage(
                 *("retention", _("Retention"), "console:retention", "archive"),
                 also="legal holds erase",
             ),
+        ),
+    ),
+    NavPlace(
+        *("settings", _("Settings"), "gear"),
+        (
             NavPage(
-                *("share_links", _("Share links"), "console:share_links", "link"),
-                also="public shared revoke",
-                permission=P.MANAGE_SHARING,
+                *("team", _("Team"), "console:team", "gear"),
+                also="settings name rates stop delete",
+            ),
+            NavPage(
+                *("members", _("Members"), "console:member_list", "people"),
+                also="invite users roles",
+            ),
+            NavPage(
+                *("keys", _("API keys"), "console:key_list", "key"),
+                also="tokens programs",
+            ),
+            NavPage(
+                *("alerts", _("Alerts"), "console:alert_list", "bell"),
+                also="warnings notifications bell mail rules",
             ),
             NavPage(
                 *("webhooks", _("Webhooks"), "console:webhook_list", "plug"),
                 also="events siem",
                 permission=P.MANAGE_WEBHOOKS,
             ),
+            NavPage(
+                *("share_links", _("Share links"), "console:share_links", "link"),
+                also="public shared revoke",
+                permission=P.MANAGE_SHARING,
+            ),
         ),
     ),
 )
+OWN_PLACES = frozenset({"chat", "presets", "runs"})
+"""What members and viewers go to; all else is in *Team*."""
+FEW_PLACES = frozenset({Role.MEMBER, Role.VIEWER})
 
 
-def nav_groups(role: str) -> list[NavGroup]:
-    """Return the groups with the pages that members with `role` may open."""
-    groups = (
-        NavGroup(
-            group.english_title, [page for page in group.pages if page.is_for(role)]
-        )
-        for group in _GROUPS
+def nav_places(role: str) -> list[NavPlace]:
+    """Return the places with the pages that members with `role` may open."""
+    allowed = (
+        replace(place, pages=[page for page in place.pages if page.is_for(role)])
+        for place in _PLACES
     )
-    return [group for group in groups if group.pages]
+    places = [place for place in allowed if place.pages]
+    if role not in FEW_PLACES:
+        return places
+    own = [place for place in places if place.name in OWN_PLACES]
+    others = [place for place in places if place not in own]
+    others.sort(key=lambda place: place.name != "settings")
+    rest = [page for place in others for page in place.pages]
+    return [*own, NavPlace("team", _("Team"), "people", rest)] if rest else own
+
+
+def place_of(places: Sequence[NavPlace], tab: str) -> NavPlace | None:
+    """Return the place that a page belongs to; None: it is in none of these."""
+    return next((place for place in places if place.has(tab)), None)

@@ -22,7 +22,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 
-from apps.accounts.models import Membership, Permission, Role, Team, User
+from apps.accounts.models import Membership, Permission, Team, User
 from apps.accounts.principal import Principal, member_principal
 from apps.accounts.selectors import (
     can_read_runs,
@@ -36,6 +36,7 @@ from apps.audit.types import Actor
 from apps.core.errors import ConductorError, NotAllowed
 from apps.governance.approvals.pending import approvals_waiting
 from apps.web.formats import sentence
+from apps.web.navigation import nav_places, place_of
 from apps.web.request_context import context_of
 
 SESSION_TEAM = "team_id"
@@ -114,7 +115,8 @@ def page(
     request: TeamRequest, template: str, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
     """Render a page with what the frame needs: team, teams, what one may do."""
-    frame = _frame(request.team, request.teams, request.membership)
+    tab = context.get("tab") or context.get("section", "")
+    frame = _frame(request.team, request.teams, request.membership, tab)
     return render(request, template, {**frame, **context}, status=status)
 
 
@@ -135,17 +137,22 @@ def frame_of(request: HttpRequest) -> dict[str, Any]:
     membership = None if team is None else membership_of(request.user, team.id)
     if team is None or membership is None:
         return {}
-    return _frame(team, teams, membership)
+    return _frame(team, teams, membership, "")
 
 
-def _frame(team: Team, teams: list[Team], membership: Membership) -> dict[str, Any]:
+def _frame(
+    team: Team, teams: list[Team], membership: Membership, tab: str
+) -> dict[str, Any]:
+    """Return what the frame of a page needs; `tab` names the page in the navigation."""
     role = membership.role
+    places = nav_places(role)
     return {
         "team": team,
         "teams": teams,
+        "nav": places,
+        "tab": tab,
+        "place": place_of(places, tab),
         "can_run": can_run(role),
-        "has_home": role_allows(role, Permission.MANAGE_BUDGETS),
-        "is_reviewer": role == Role.REVIEWER,
         "may_manage_pools": role_allows(role, Permission.MANAGE_POOLS),
         "may_review": role_allows(role, Permission.REVIEW_RUNS),
         "approvals_waiting": _approvals_waiting(membership),

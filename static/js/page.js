@@ -17,7 +17,7 @@ setUpShortcuts();
 setUpNotices();
 setUpPalette();
 setUpBell();
-for (const link of document.querySelectorAll(":is(.topnav, .sidenav) [aria-current]")) {
+for (const link of document.querySelectorAll(":is(.rail, .place-tabs) [aria-current]")) {
   link.scrollIntoView({ behavior: "instant", block: "nearest", inline: "nearest" });
 }
 

@@ -21,7 +21,7 @@ from apps.runs.models import Run
 from apps.runs.selectors import access_run, run_list
 from apps.runs.types import RunFilters
 from apps.web.documentation.library import doc_list
-from apps.web.navigation import nav_groups
+from apps.web.navigation import nav_places
 from apps.web.team_access import TeamRequest
 
 RUN_WORDS = 2
@@ -73,9 +73,9 @@ def palette_search(request: TeamRequest, query: str) -> list[HitGroup]:
 
 def _pages(request: TeamRequest, words: Sequence[str]) -> list[Hit]:
     team = [
-        Hit(page.title, page.url, group.title, f"{page.english_title} {page.also}")
-        for group in nav_groups(request.membership.role)
-        for page in group.pages
+        Hit(page.title, page.url, place.title, f"{page.english_title} {page.also}")
+        for place in nav_places(request.membership.role)
+        for page in place.pages
     ]
     own = [
         Hit(gettext(title), reverse(route), gettext("Yours"), f"{title} {also}")

@@ -79,7 +79,7 @@ def comparison_index(request: TeamRequest) -> HttpResponseBase:
     listed = paginator.get_page(request.GET.get("page"))
     views = comparison_views(list(listed.object_list), request.actor)
     context = {
-        "section": "runs",
+        "section": "comparisons",
         "pager": listed,
         "rows": comparison_rows(views),
         "candidates": candidate_rows(candidate_votes(request.team.id, request.actor)),
@@ -130,7 +130,7 @@ def comparison_page(request: TeamRequest, comparison_id: uuid.UUID) -> HttpRespo
     comparison = _access(request, comparison_id)
     sheet = _sheet(request, comparison)
     context = {
-        "section": "runs",
+        "section": "comparisons",
         "sheet": sheet,
         "comparison": comparison,
         "known": frozenset[int](),
@@ -244,7 +244,7 @@ def pair_page(
         base=request.GET.get("differences", ""),
     )
     context = {
-        "section": "runs",
+        "section": "comparisons",
         "sheet": sheet,
         "known": frozenset[int](),
         "left": left,
@@ -302,7 +302,7 @@ def _new_page(
         groups, kept.model if kept else "", measured.worker if measured else ""
     )
     context: dict[str, Any] = {
-        "section": "runs",
+        "section": "comparisons",
         "asked": asked,
         "prompt": prompt,
         "kept": kept,
