@@ -29,6 +29,11 @@ urlpatterns = [
         name="evaluation_list",
     ),
     path(
+        "evaluations/quick/",
+        _page("evaluations.evaluation_quick"),
+        name="evaluation_quick",
+    ),
+    path(
         "evaluations/new/", _page("evaluations.evaluation_new"), name="evaluation_new"
     ),
     path(

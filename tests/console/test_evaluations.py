@@ -8,6 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from apps.console.evaluations.quick_measurement import quick_measurement
 from apps.evaluation.models import Evaluation, SuiteVersion
 from apps.evaluation.reports.report import report_make
 from apps.evaluation.selectors import results_of
@@ -15,8 +16,10 @@ from apps.evaluation.systems.exploration import ExplorationSystem
 from apps.evaluation.systems.kinds import KINDS
 from apps.evaluation.systems.probe import ProbeSystem
 from apps.evaluation.systems.short_names import PAGE_CHOICES
+from apps.pools.services import worker_update
 from apps.runs.selectors import access_run
 from tests.conftest import Cast, Site, make_pool
+from tests.evaluation.made_up import made_up_evaluation
 from tests.evaluation.samples import (
     confirmed,
     documents,
@@ -25,7 +28,7 @@ from tests.evaluation.samples import (
     suite,
 )
 from tests.evaluation.test_driver import ended, start
-from tests.factories import PoolFactory
+from tests.factories import ACTOR, PoolFactory, WorkerFactory
 from tests.patience import eventually
 
 ALONE = ("exploration", "probe")
@@ -222,16 +225,44 @@ def test_a_system_says_which_field_it_lacks(site: Site):
     assert answer.content.decode().count("Needed by: Cascade") == 2
 
 
-def test_sample_comparison_is_offered_with_its_pool(alice: Client, cast: Cast):
+def test_the_benchmark_pool_is_offered_for_its_tasks(alice: Client, cast: Cast):
     version = suite(cast.team)
-    assert "sample comparison" not in alice.get("/evaluations/").content.decode()
     version.suite.is_simulated = True
     version.suite.save()
     PoolFactory.create(team=cast.team, name="benchmark")
-    page = alice.get("/evaluations/").content.decode()
-    assert "?suite=basics&amp;pool=benchmark" in page
     form = alice.get("/evaluations/new/").content.decode()
     assert "<option selected>benchmark</option>" in form
+
+
+def test_one_click_measures_a_simulated_pool(site: Site):
+    alice, team = signed_in(site.cast.alice), site.cast.team
+    suite(team)
+    assert "Measure now" not in alice.get("/evaluations/").content.decode()
+    assert alice.post("/evaluations/quick/").status_code == 409
+    for worker in team.workers.all():
+        worker_update(worker=worker, values={"tags": ["simulated"]}, actor=ACTOR)
+    assert "Measure now" in alice.get("/evaluations/").content.decode()
+    address = alice.post("/evaluations/quick/").headers["Location"]
+    started = Evaluation.objects.for_team(team.id).get()
+    assert address == f"/evaluations/{started.id}/"
+    kinds = [system["kind"] for system in started.settings["systems"]]
+    assert kinds == ["tier", "worker", "worker"]
+    assert signed_in(site.cast.bob).post("/evaluations/quick/").status_code == 403
+
+
+def test_what_was_measured_decides_what_is_measured_next(cast: Cast, alice: Client):
+    pool = PoolFactory.create(team=cast.team, name="default")
+    for worker in pool.enabled_workers:
+        worker.tags = ["simulated"]
+        worker.save()
+    made_up_evaluation(cast.team)
+    best = WorkerFactory.create(team=cast.team, name="sim-delta", tags=["simulated"])
+    pool.places.create(team=cast.team, worker=best, position=9)
+    quick = quick_measurement(cast.team.id)
+    assert quick is not None
+    assert [system["kind"] for system in quick.values["systems"]] == [
+        *("tier", "worker", "self_reflection")
+    ]
 
 
 def test_the_pool_decides_which_workers_are_offered(site: Site, alice: Client):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from urllib.parse import urlencode
+from collections.abc import Collection
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -40,11 +39,3 @@ def _version_words(row: PoolVersion) -> str:
     return _("Version {number}, {made} by {person}").format(
         number=row.version, made=made, person=row.actor_name
     )
-
-
-def sample_comparison(suites: Iterable[Suite], pools: Iterable[Pool]) -> str:
-    """Return the query of the form for a simulated comparison; empty: there is none."""
-    suite = next((suite.name for suite in suites if suite.is_simulated), None)
-    if suite is None or BENCHMARK_POOL not in {pool.name for pool in pools}:
-        return ""
-    return urlencode({"suite": suite, "pool": BENCHMARK_POOL})

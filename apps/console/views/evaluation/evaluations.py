@@ -17,14 +17,15 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import (
     require_GET,
     require_http_methods,
+    require_POST,
 )
 
 from apps.accounts.models import Permission
 from apps.console.evaluations.ab_rows import ab_row
 from apps.console.evaluations.evaluation_rows import evaluation_rows, measured_choices
+from apps.console.evaluations.quick_measurement import quick_measurement
 from apps.console.evaluations.shadow_rows import shadow_row
 from apps.console.evaluations.usual_choices import (
-    sample_comparison,
     usual_pool,
     version_choices,
 )
@@ -36,6 +37,7 @@ from apps.console.layout import (
     require,
     try_change,
 )
+from apps.core.errors import Conflict, InvalidInput
 from apps.evaluation.ab.selectors import ab_list
 from apps.evaluation.models import SuiteVersion
 from apps.evaluation.selectors import (
@@ -60,7 +62,7 @@ from apps.pools.selectors import (
     pool_list,
     pool_snapshot,
 )
-from apps.web.team_access import TeamRequest, team_view
+from apps.web.team_access import TeamRequest, refusal_show, team_view
 
 TAB = "evaluations"
 SHOWN = 50
@@ -82,10 +84,31 @@ def evaluation_list_page(request: TeamRequest) -> HttpResponseBase:
             shadow_row(test, mirrored_of(test).count())
             for test in shadow_list(team_id)[:SHOWN]
         ],
-        "sample": sample_comparison(suite_list(team_id), pool_list(team_id)),
+        "quick": quick_measurement(team_id),
         "ab_tests": [ab_row(test) for test in ab_list(team_id)[:SHOWN]],
     }
     return console_page(request, "console/evaluations.html", context, tab=TAB)
+
+
+@require_POST
+@team_view
+def evaluation_quick(request: TeamRequest) -> HttpResponseBase:
+    """Measure what plans now, without a form."""
+    require(request, Permission.MANAGE_POOLS)
+    quick = quick_measurement(request.team.id)
+    if quick is None:
+        raise Conflict("there is no suite and pool to measure with one click")
+    try:
+        evaluation = evaluation_start(
+            version=quick.version,
+            values=quick.values,
+            principal=request.principal,
+            actor=request.actor,
+        )
+    except (InvalidInput, Conflict) as error:
+        refusal_show(request, error)
+        return redirect("console:evaluation_list")
+    return redirect("console:evaluation", evaluation.id)
 
 
 @require_http_methods(["GET", "POST"])
