@@ -3,6 +3,7 @@
 import { setUpBusyChoice } from "./busy-choice.js";
 import { codeSamples, setUpTabs } from "./code-samples.js";
 import { setUpAttachments } from "./attachments.js";
+import { setUpChatSearch } from "./chat-search.js";
 import { copyAndSay } from "./copy.js";
 import { keepDraft } from "./draft.js";
 import { setUpDrawer } from "./drawer.js";
@@ -38,6 +39,7 @@ const isUploading = chips
   : () => false;
 const forgetDraft = keepDraft(form, prompt);
 setUpThumbs();
+setUpChatSearch();
 
 /** @param {string} state of the run */
 function changed(state) {

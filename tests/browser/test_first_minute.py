@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 SUM = "What is 17 * 23 + 4?"
 
 
-async def test_what_was_done_is_ticked_off_until_nothing_is_left(
+async def test_the_tour_leads_to_a_wrong_model_beside_a_right_plan(
     visit, site, settings, tmp_path
 ):
     _, user = await prepare(site, settings, tmp_path)
@@ -21,25 +21,56 @@ async def test_what_was_done_is_ticked_off_until_nothing_is_left(
     guide = page.get_by_role("region", name="Your first minute")
     steps = guide.get_by_role("listitem")
     await expect(steps.nth(0)).to_have_attribute("aria-current", "step")
-    await runs.start(page, SUM)
-    await runs.ends(page)
-    await expect(steps.nth(0)).to_contain_text("Done")
-    await page.locator("a.node").first.click()
-    await expect(page.get_by_role("dialog")).to_be_visible()
-    await page.keyboard.press("Escape")
-    await expect(steps.nth(1)).to_contain_text("Done")
-    await page.get_by_text("Compare with…", exact=True).click()
-    await page.get_by_role("button", name="Start comparison").click()
+    claim = page.get_by_role("region", name="41 points more often")
+    await expect(claim.first).to_contain_text("Best single model")
+    await page.locator(".chip").first.click()
+    await page.get_by_role("button", name="Run", exact=True).click()
+    await page.get_by_role("button", name="Compare with the best single model").click()
     await page.wait_for_url("**/comparisons/*-*/")
-    await page.go_back()
-    await page.go_back()
-    await expect(steps.nth(2)).to_contain_text("Done")
-    await runs.open_record(page)
-    await page.get_by_role("button", name="Verify").click()
-    await expect(page.locator(".verification")).to_be_visible()
+    words = page.locator("#comparison-words")
+    await expect(words).to_contain_text(
+        "A (conductor-ultra) is right, B (bench-generalist-strong) is wrong."
+    )
+    await expect(words).to_contain_text("× the cost")
+    await expect(page.locator("#side-A")).to_contain_text("Right")
+    await expect(page.locator("#side-B")).to_contain_text("Wrong")
+    await page.locator("#side-A").get_by_role("link", name="Open run").click()
+    await expect(page.get_by_text("Why this plan")).to_be_visible()
     await page.goto("/")
     await expect(page.get_by_role("textbox", name="Prompt")).to_be_visible()
     await expect(guide).to_be_hidden()
+
+
+async def test_a_question_beyond_simulated_models_has_a_way_out(
+    visit, site, settings, tmp_path
+):
+    _, user = await prepare(site, settings, tmp_path)
+    page = (await visit(user)).page
+    await page.goto("/")
+    await runs.start(page, "Is remote work good for a small bakery?")
+    await runs.ends(page)
+    await expect(page.locator(".step")).to_have_count(1)
+    await page.get_by_label("Ask real models").fill(site.simulator_url)
+    await page.get_by_role("button", name="Connect").click()
+    await expect(page.get_by_role("heading", name="Models")).to_be_visible()
+    await expect(page.get_by_role("button", name="Save and test")).to_be_visible()
+
+
+async def test_answers_are_rated_where_they_stand(visit, site, settings, tmp_path):
+    _, user = await prepare(site, settings, tmp_path)
+    page = (await visit(user)).page
+    await page.goto("/")
+    await runs.start(page, SUM)
+    await runs.ends(page)
+    good = page.get_by_role("button", name="Good answer")
+    await good.click()
+    await expect(good).to_have_attribute("aria-pressed", "true")
+    await page.reload()
+    await expect(good).to_have_attribute("aria-pressed", "true")
+    await good.click()
+    await expect(good).to_have_attribute("aria-pressed", "false")
+    await page.reload()
+    await expect(good).to_have_attribute("aria-pressed", "false")
 
 
 async def test_skipped_it_stays_away(visit, site, settings, tmp_path):

@@ -99,6 +99,7 @@ async def test_a_governed_run_from_prompt_to_proof(visit, site, tmp_path: Path) 
     reviewer = (await visit(rita)).page
     await judge(reviewer)
     await reviewer.goto(f"/runs/{run.id}/")
+    await reviewer.locator("#export-menu summary").click()
     async with reviewer.expect_download() as download:
         await reviewer.get_by_role("button", name="Export with proof").click()
     content = read(await (await download.value).path())

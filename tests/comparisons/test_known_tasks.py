@@ -37,7 +37,7 @@ def test_the_verifier_says_which_answers_are_right(site, alice):
     assert "The right answer is Paris." in page
     assert re.search(r"A \(sim-delta\) took .* of B \(echo\)\.", page)
     assert page.count("side__wrong") == page.count("side__better") == 1
-    assert "Not judged yet" not in page
+    assert "No verdict yet" not in page
 
 
 def test_a_blind_comparison_says_nothing_of_it_before_the_vote(site, alice):
@@ -73,4 +73,4 @@ def test_the_same_answer_is_called_so_with_which_is_cheaper(site):
     comparison = ended(site, start(site, "worker/instant", "worker/delay-1"))
     page = page_of(signed_in(site.cast.alice), comparison)
     assert "Same answer." in page
-    assert "Not judged yet" not in page
+    assert "No verdict yet" not in page

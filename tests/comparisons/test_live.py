@@ -58,7 +58,7 @@ def test_three_candidates_answer_one_prompt(site):
     assert {run.title for run in runs} == {"What is 17 * 23?"}
     page = signed_in(site.cast.alice).get(f"/comparisons/{comparison.id}/")
     text = page.content.decode()
-    assert "Not judged yet" in text
+    assert "No verdict yet" in text
     assert "× the cost" not in text
 
 

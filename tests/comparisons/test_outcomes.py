@@ -67,7 +67,7 @@ def test_judge_that_decides_by_the_order_decides_nothing(cast, recorded):
     )
     page = signed_in(cast.bob).get(f"/comparisons/{comparison.id}/").content.decode()
     assert "The judge decides by the order of the answers" in page
-    assert "Not judged yet" not in page
+    assert "No verdict yet" not in page
 
 
 def test_judge_compares_no_answers_to_different_prompts(cast):

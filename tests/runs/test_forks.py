@@ -141,8 +141,8 @@ def test_the_pages_fork_replay_and_compare(site: Site):
     alice = signed_in(site.cast.alice)
     run = planned(site)
     page = alice.get(f"/runs/{run.id}/").content.decode()
-    assert "Change this step and go on from there" in page
-    assert "Same plan again" in page
+    assert "Edit step and continue" in page
+    assert "Run same plan" in page
     address = f"/runs/{run.id}/steps/0/0/fork/"
     form = alice.get(address).content.decode()
     assert "is run again" in form

@@ -46,7 +46,8 @@ def team_create_page(request: HttpRequest) -> HttpResponseBase:
     teams, may_create = list(team_list(user)), may_create_team(user)
     if request.method == "POST" and not may_create:
         raise NotAllowed("new teams on this site are made by its operator")
-    form = TeamForm(posted(request))
+    suggested = {"name": "" if teams else _own_team_name(user)}
+    form = TeamForm(posted(request), initial=suggested)
     if form.is_valid():
         actor = user_actor(user, context_of(request))
         name = form.cleaned_data["name"]
@@ -66,6 +67,11 @@ def team_create_page(request: HttpRequest) -> HttpResponseBase:
         "invitations": [(each, role_noun(each.role)) for each in invitations_of(user)],
     }
     return render(request, "console/start.html", context)
+
+
+def _own_team_name(user: User) -> str:
+    """Return a name for the first team of a person."""
+    return _("%(name)s’s team") % {"name": (user.name or user.email.split("@")[0])[:60]}
 
 
 @require_GET

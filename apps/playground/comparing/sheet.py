@@ -44,7 +44,7 @@ from apps.runs.records.run_view import RunView
 from apps.runs.selectors import run_events
 from apps.web.text_differences import Differences, differences
 
-NOT_JUDGED = _("Not judged yet: nothing here says which answer is better.")
+NOT_JUDGED = _("No verdict yet. Vote, or ask a judge.")
 UNDECIDED: Mapping[str, str] = {
     JudgementState.TIE: _("The judge finds the answers equal."),
     JudgementState.SPLIT: _(
