@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,14 @@ FIRST_PROMPTS = (
 )
 """The demo's policy denies the first, and somebody rates the last as bad, so that there
 is something to review."""
+REPORT_PROMPTS = (
+    "A shop has 14 boxes of 9 pens and sells 25 pens. How many pens are left?",
+    "Convert 12 weeks to days.",
+    "Name the capital city of Norway.",
+)
+"""Of a program that has a budget."""
+REPORT_SHARE = Decimal("0.6")
+"""Of that budget, which these take."""
 MODEL = "conductor-ultra"
 FOLDER = "Examples"
 
@@ -53,6 +62,7 @@ def main() -> int:
             member.base_url = httpx.URL(api)
             for example in examples():
                 _converse(member, example)
+            _report(member, api)
             for worker in _json(member.get("workers/"))["data"]:
                 _json(member.post(f"workers/{worker['id']}/test/"))
     except (httpx.HTTPError, TimeoutError) as error:
@@ -79,6 +89,22 @@ def _converse(site: httpx.Client, example: PreparedExample) -> None:
         order = {"model": MODEL, "prompt": turn.prompt}
         begun = _json(site.post(f"conversations/{conversation}/turns/", json=order))
         _wait(site, begun["run"]["id"])
+
+
+def _report(member: httpx.Client, api: str) -> None:
+    """Make the runs of a program with a key and a budget of its own, mostly used up."""
+    key = _json(member.post("keys/", json={"name": "Weekly report"}))
+    budget = {"kind": "key", "api_key_id": key["id"], "period": "month"}
+    made = _json(member.post("budgets/", json={**budget, "limit_usd": "1.00"}))
+    held = {"Authorization": f"Bearer {key['secret']}"}
+    with httpx.Client(base_url=api, headers=held, timeout=ANSWER_S) as program:
+        runs = [_run(program, prompt) for prompt in REPORT_PROMPTS]
+        for run_id in runs:
+            _wait(program, run_id)
+        costs = (_json(program.get(f"runs/{run_id}/"))["cost_usd"] for run_id in runs)
+        limit = sum(map(Decimal, costs)) / REPORT_SHARE
+    change = {"limit_usd": f"{limit:.6f}"}
+    _json(member.patch(f"budgets/{made['id']}/", json=change))
 
 
 def _wait(site: httpx.Client, run_id: str) -> None:

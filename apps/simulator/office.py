@@ -27,11 +27,8 @@ NOTES = re.compile(
     r"notes\.\s+(?P<notes>.+)",
     re.DOTALL,
 )
-FILE = re.compile(
-    r"^File: (?P<name>[^\n]{1,200}) \([^\n]{1,80}\)\n(?P<fence>`{3,})\n"
-    r"(?P<text>(?:(?!\n?(?P=fence)).)*+)\n?(?P=fence)$",
-    re.DOTALL | re.MULTILINE,
-)
+FILE_HEAD = re.compile(r"File: (?P<name>.{1,200}) \(.{1,80}\)")
+FENCE = re.compile(r"`{3,}+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _WORD = re.compile(r"[^\W_]{3,}")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s*")
@@ -84,11 +81,27 @@ def office_task(prompt: str) -> OfficeTask | None:
         return _reply(found["ticket"], found["tone"], int(found["words"]))
     if found := NOTES.search(prompt):
         return _summary(found["notes"])
-    files = [(each["name"], each["text"]) for each in FILE.finditer(prompt)]
-    if files:
+    if files := _files(prompt):
         question = prompt[: prompt.index("File: ")].strip()
         return _quotation(question, files)
     return None
+
+
+def _files(prompt: str) -> list[tuple[str, str]]:
+    """Return names and texts of the files in a prompt, each in a fence of its own."""
+    lines = prompt.split("\n")
+    files, at = [], 0
+    while at + 1 < len(lines):
+        head, fence = FILE_HEAD.fullmatch(lines[at]), lines[at + 1]
+        at += 1
+        if head is None or not FENCE.fullmatch(fence):
+            continue
+        if fence not in lines[at + 1 :]:
+            break  # what is not closed reaches to the end
+        end = lines.index(fence, at + 1)
+        files.append((head["name"], "\n".join(lines[at + 1 : end])))
+        at = end + 1
+    return files
 
 
 def _reply(ticket: str, tone: str, most: int) -> OfficeTask:

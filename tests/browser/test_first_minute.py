@@ -49,7 +49,7 @@ async def test_a_question_beyond_simulated_models_has_a_way_out(
     await page.goto("/")
     await runs.start(page, "Is remote work good for a small bakery?")
     await runs.ends(page)
-    await expect(page.locator(".step")).to_have_count(1)
+    await expect(page.locator("a.node")).to_have_count(1)
     await page.get_by_label("Ask real models").fill(site.simulator_url)
     await page.get_by_role("button", name="Connect").click()
     await expect(page.get_by_role("heading", name="Models")).to_be_visible()
