@@ -44,7 +44,6 @@ IS_PRODUCTION = (
     read_choice("CONDUCTOR_ENV", ("development", "production")) == "production"
 )
 IS_DEMO = not IS_PRODUCTION and read_bool("CONDUCTOR_DEMO", default=False)
-"""True: the sign-in page lets anybody in as the demo's people, without a password."""
 DEBUG = read_bool("DEBUG", default=False)
 DEVELOPMENT_SECRET = "development-only-not-a-secret"  # nosec B105
 MIN_SECRET_LENGTH, MIN_SECRET_SET = 32, 10

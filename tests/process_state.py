@@ -41,6 +41,8 @@ RESET: Mapping[str, Callable[[Any], None]] = {
     "apps.evaluation.ab.arms._active": clear,
     "apps.evaluation.code_grading.code_grades": renew,
     "apps.evaluation.earlier.earlier_evaluation": uncache,
+    "apps.evaluation.reports.headline._headline": uncache,
+    "apps.evaluation.reports.known_tasks._tasks": uncache,
     "apps.governance.selectors._policies": clear,
     "apps.insights.query_report._kept_histograms": uncache,
     "apps.insights.query_report._kept_numbers": uncache,

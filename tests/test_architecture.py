@@ -84,6 +84,8 @@ ALSO_OPEN = {
     "apps.sharing.lookups",  # limits of addresses, for the page of a link
     "apps.conversations.history",  # what a person wrote in a run
     "apps.evaluation.calibration",  # which workers it measures, for pages
+    "apps.evaluation.reports.headline",  # what conducting brings, like the next one
+    "apps.evaluation.reports.known_tasks",
     "apps.evaluation.reports.comparison",  # a read with a report of its own
     "apps.evaluation.reports.inspect_log",  # a report in another format
     "apps.evaluation.drawing",  # which tasks a seed draws

@@ -37,6 +37,12 @@ from apps.evaluation.selectors import evaluation_list, results_of
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.storage import tasks_digest, tasks_store
 from apps.evaluation.suites.tasks import SuiteTask
+from apps.evaluation.transfer.evaluation_files import (
+    evaluation_export as evaluation_export,
+)
+from apps.evaluation.transfer.evaluation_files import (
+    evaluation_import as evaluation_import,
+)
 from apps.pools.selectors import pool_snapshot
 from apps.pools.services import profiles_mark
 from apps.sandbox.availability import sandbox_problem

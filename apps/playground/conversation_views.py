@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -44,7 +44,6 @@ from apps.conversations.services import (
 )
 from apps.core.data_classes import DATA_CLASSES
 from apps.core.errors import Conflict, InvalidFields, InvalidInput
-from apps.evaluation.reports.headline import headline
 from apps.governance.selectors import policies_in_force
 from apps.playground.choices import (
     PoolChoice,
@@ -88,6 +87,9 @@ from apps.runs.types import RunOrder
 from apps.web.middleware import wants_json
 from apps.web.setup_checklist import setup_checklist
 from apps.web.team_access import TeamRequest, page, team_view
+
+if TYPE_CHECKING:
+    from apps.evaluation.reports.headline import Headline
 
 EARLIER_SHOWN = 20
 """Turns before the last one; a link shows those before them."""
@@ -258,7 +260,7 @@ def _page(
         chosen = settings_with(chosen, used, pools)
         prompt = used.opened.content.prompt
     is_simulated = _is_simulated(pools)
-    found = headline(request.team.id) if body is None and not conversation else None
+    found = None if body or conversation else _headline(request.team.id)
     samples = samples_shown(is_simulated=is_simulated, found=found)
     query = request.GET.get("query", "")[:200]
     search = conversation_search(request.team.id, request.actor, query=query)
@@ -297,6 +299,13 @@ def _page(
         **more,
     }
     return page(request, "playground/index.html", context)
+
+
+def _headline(team_id: uuid.UUID) -> Headline | None:
+    # Brings all kinds of systems with it, which few requests need.
+    from apps.evaluation.reports.headline import headline
+
+    return headline(team_id)
 
 
 def _checked(request: TeamRequest) -> RunForm:

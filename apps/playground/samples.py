@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
 
-from apps.evaluation.reports.headline import Headline, TellingTask
 from apps.playground.comparing.words import listed
+
+if TYPE_CHECKING:
+    from apps.evaluation.reports.headline import Headline, TellingTask
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from apps.training.conductor.services import (
     conductor_training_start as conductor_training_start,
 )
 from apps.training.export.archive import archive_parts
+from apps.training.export.planner_file import planner_written as planner_written
 from apps.training.learning_data.graded_runs import has_consent
 from apps.training.learning_data.subtasks import (
     FEWEST_USES as FEWEST_USES,
@@ -43,6 +44,7 @@ from apps.training.live_exploration import shares_forget
 from apps.training.models import TrainingSettings
 from apps.training.trainings.services import training_cancel as training_cancel
 from apps.training.trainings.services import training_start as training_start
+from apps.training.trainings.transfer import planner_import as planner_import
 from apps.training.trainings.use import planner_retire as planner_retire
 from apps.training.trainings.use import planner_use as planner_use
 

@@ -13,8 +13,8 @@ from apps.core.errors import Conflict, InvalidInput
 from apps.evaluation.models import Evaluation, EvaluationOutcome
 from apps.evaluation.reports.report import report_make
 from apps.evaluation.reports.report_formats import report_values
+from apps.evaluation.services import evaluation_export, evaluation_import
 from apps.evaluation.transfer import file_format
-from apps.evaluation.transfer.services import evaluation_export, evaluation_import
 from tests.evaluation.made_up import made_up_evaluation
 from tests.evaluation.samples import suite
 from tests.factories import ACTOR, TeamFactory

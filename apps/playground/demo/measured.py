@@ -12,11 +12,11 @@ from django.conf import settings
 from apps.accounts.models import Team
 from apps.audit.types import Actor
 from apps.evaluation.models import SuiteVersion
-from apps.evaluation.transfer.services import evaluation_import
+from apps.evaluation.services import evaluation_import
 from apps.pools.models import TierPlanner
 from apps.pools.selectors import pool_list
 from apps.pools.services import planner_version_use
-from apps.training.trainings.transfer import planner_import
+from apps.training.services import planner_import
 
 ACTOR = Actor("service", "demo", "make demo")
 POOL = "demo"

@@ -12,8 +12,7 @@ from apps.audit.models import JobState
 from apps.core.errors import ConductorError
 from apps.evaluation.models import Evaluation, SuiteVersion
 from apps.evaluation.selectors import access_evaluation
-from apps.evaluation.services import evaluation_start
-from apps.evaluation.transfer.services import evaluation_export
+from apps.evaluation.services import evaluation_export, evaluation_start
 from apps.playground.demo.measured import (
     ACTOR,
     EVALUATION_FILE,
@@ -25,9 +24,8 @@ from apps.playground.demo.measured import (
 from apps.pools.models import Pool
 from apps.pools.selectors import planner_version, pool_list, pool_snapshot
 from apps.pools.services import planner_version_use
-from apps.training.export.planner_file import planner_written
 from apps.training.selectors import access_training
-from apps.training.services import training_start
+from apps.training.services import planner_written, training_start
 from apps.training.trainings.models import Training
 from apps.training.trainings.settings import gate_systems
 

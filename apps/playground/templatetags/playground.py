@@ -18,7 +18,6 @@ from django.utils.translation import gettext_noop as _
 
 from apps.core import plan_layout
 from apps.engine.usage import Cost
-from apps.evaluation.reports.headline import headline
 from apps.governance.selectors import ratings_by
 from apps.playground import numbering, words
 from apps.playground.comparing.words import only_here_words
@@ -72,6 +71,9 @@ def best_single(team_id: uuid.UUID, story: RunView) -> WorkerToCompare | None:
     """
     if not story.is_planned:
         return None
+    # Brings all kinds of systems with it, which few requests need.
+    from apps.evaluation.reports.headline import headline
+
     measured = headline(team_id)
     if measured is None or measured.pool != story.pool:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from allauth.account.adapter import get_adapter
@@ -13,7 +13,9 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 from apps.accounts.selectors import mail_is_set_up
-from apps.evaluation.reports.headline import Headline, headline
+
+if TYPE_CHECKING:
+    from apps.evaluation.reports.headline import Headline
 
 register = template.Library()
 
@@ -52,6 +54,9 @@ def demo_entrance() -> DemoEntrance | None:
     path = settings.VAR_DIR / "demo.json"
     if not (settings.IS_DEMO and path.exists()):
         return None
+    # Brings all kinds of systems with it, which few requests need.
+    from apps.evaluation.reports.headline import headline
+
     access = json.loads(path.read_text(encoding="utf-8"))
     return DemoEntrance(
         access["email"],
