@@ -90,6 +90,6 @@ async def test_answer_of_a_run_is_compared_with_another(visit, site):
     await runs.ask_worker(page, "sim-delta", "What is 12 * 12?")
     await runs.ends(page)
     await page.get_by_role("link", name="Compare with…").click()
-    await expect(page.get_by_label("The answer that is there")).to_be_checked()
+    await expect(page.get_by_label("Existing answer")).to_be_checked()
     await page.get_by_role("button", name="Start comparison").click()
     await expect(page.locator(".side .prose")).to_have_count(2)

@@ -222,7 +222,7 @@ def test_recorded_answer_is_compared_with_a_new_one(site):
     run_id = first.answers.all()[0].run_id
     alice = signed_in(site.cast.alice)
     page = alice.get(f"/comparisons/new/?of={run_id}").content.decode()
-    assert "The answer that is there" in page
+    assert "Existing answer" in page
     fields = {"of": str(run_id), "keep": "on", "candidate": ["conductor-mini"]}
     answer = alice.post("/comparisons/start/", fields)
     made = ended(site, uuid.UUID(answer["Location"].split("/")[-2]))

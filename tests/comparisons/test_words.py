@@ -95,7 +95,7 @@ def story_with(answer: str) -> RunView:
 @pytest.mark.parametrize(
     ("mine", "other", "said"),
     [
-        ("It is  42.", "It\nis 42.", "Both gave the same answer."),
+        ("It is  42.", "It\nis 42.", "Same answer."),
         ("It is 42.", "It is 43.", "The answers differ: 66 % of their words are"),
         ("Yes.", "No, 43.", "The answers differ: 0 % of their words are the same."),
     ],

@@ -21,10 +21,10 @@ def rita(cast: Any) -> Client:
     return browser_of(user)
 
 
-def test_reviewer_lands_on_the_runs(rita: Client):
+def test_reviewer_lands_on_the_queue(rita: Client):
     """Promise C3: not on a playground whose button does nothing."""
     page = rita.get("/", follow=True)
-    assert page.redirect_chain == [("/runs/", 302)]
+    assert page.redirect_chain == [("/review/", 302)]
     assert 'href="/playground/"' not in text_of(page)
     assert "Start the first run" not in text_of(page)
 

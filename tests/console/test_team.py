@@ -79,7 +79,7 @@ def test_form_sent_by_somebody_without_a_team_is_refused(stranger):
 @pytest.mark.parametrize("who", ["alice", "bob", "vera"])
 def test_pages_open_for_every_role(request, url, who):
     page = text_of(request.getfixturevalue(who).get(url))
-    assert 'aria-label="Team"' in page
+    assert 'id="rail"' in page
     assert 'aria-current="page">Team</a>' in page
 
 
