@@ -17,7 +17,7 @@ async def test_the_documentation_is_drawn_and_an_operation_can_be_tried(visit, s
     await expect(
         page.get_by_role("heading", name=re.compile("^Conductor API"))
     ).to_be_visible()
-    await expect(page.get_by_role("navigation", name="Main")).to_contain_text("Team")
+    await expect(page.get_by_role("navigation", name="Main")).to_contain_text("Runs")
     operation = page.locator("#operations-Team-team_get")
     await expect(operation).to_have_count(0)
     await page.locator("#operations-tag-Team").get_by_role("button").click()

@@ -27,10 +27,14 @@ SUM = "What is 17 * 23 + 4?"
 
 
 @database_sync_to_async
-def prepare(site: Any, settings: Any, folder: Path) -> tuple[DemoAccess, User]:
+def prepare(
+    site: Any, settings: Any, folder: Path, *, is_trained: bool = True
+) -> tuple[DemoAccess, User]:
     """Make the demo's team, as `make demo` does."""
     settings.VAR_DIR = folder
-    access = demo_prepare(url=site.url, simulator_url=site.simulator_url)
+    access = demo_prepare(
+        url=site.url, simulator_url=site.simulator_url, is_trained=is_trained
+    )
     return access, User.objects.get(email=EMAIL)
 
 
@@ -53,7 +57,7 @@ async def test_a_shadow_test_of_the_demo_begins_and_shows_results(
     await page.goto("/evaluations/")
     await page.get_by_role("link", name="New shadow test").click()
     await page.get_by_label("Name").fill("One worker for mini")
-    await page.get_by_label("Runs of").select_option(label="simulated/mini")
+    await page.get_by_label("Runs of").select_option(label="demo/mini")
     await page.get_by_label("Which runs").select_option("1")
     await page.get_by_label("Maximum number of runs").fill("1")
     await page.get_by_label("Cost limit").fill("5")
@@ -79,7 +83,7 @@ async def test_an_ab_test_of_the_demo_answers_and_is_stopped(
     await page.get_by_role("link", name="New A/B test").click()
     await page.get_by_label("Name").fill("One worker for some")
     await page.get_by_label("A: the tier as it is").select_option(
-        label="simulated/mini"
+        label="demo/mini"
     )
     await fits(page)
     await page.get_by_role("button", name="Start").click()

@@ -79,6 +79,7 @@ async def test_a_governed_run_from_prompt_to_proof(visit, site, tmp_path: Path) 
 
     alice = (await visit(site.cast.alice)).page
     await alice.goto("/")
+    await alice.locator("#rail").get_by_text("Review").click()
     await alice.get_by_role("link", name="Approvals").click()
     await alice.get_by_role("link", name="Compare the two offers").click()
     await expect(alice.get_by_text("Four eyes on customer data")).to_be_visible()
@@ -181,6 +182,6 @@ async def test_on_a_small_screen_the_approvals_fit(visit, site) -> None:
     alice = (await visit(site.cast.alice, size=(390, 844))).page
     for address in ("/approvals/", place):
         await alice.goto(address)
-        await expect(alice.get_by_role("link", name="Approvals").first).to_be_visible()
+        await expect(alice.get_by_role("button", name="Menu")).to_be_visible()
         width = await alice.evaluate("document.documentElement.scrollWidth")
         assert width == 390, address

@@ -126,7 +126,7 @@ async def test_newcomer_comes_from_nothing_to_an_answer(visit, open_site):
 
 async def test_second_provider_is_asked_with_its_key(visit, open_site, locked_url):
     page = await begin_with_a_pool(visit, open_site.simulator_url)
-    await page.get_by_role("link", name="Workers", exact=True).click()
+    await page.get_by_role("link", name="Models", exact=True).click()
     await page.get_by_role("link", name="Add a worker").click()
     await describe_worker(page, locked_url, "sim-birch", "second")
     await page.get_by_role("button", name="Save and test").last.click()
@@ -159,7 +159,8 @@ async def test_second_person_comes_by_the_link_in_the_mail(visit, open_site):
     await sign_up(theirs, "Omar Other")
     await theirs.get_by_role("button", name="Accept and join").click()
     await expect(theirs.locator(".notice")).to_contain_text("Welcome to Night Shift")
-    await theirs.get_by_role("link", name="Team", exact=True).click()
+    await theirs.get_by_role("link", name="Team", exact=True).first.click()
+    await theirs.get_by_role("link", name="Members", exact=True).click()
     members = theirs.get_by_role("region", name="Members")
     await expect(members).to_contain_text("Nina New")
     await expect(members).to_contain_text("Omar Other")
@@ -169,9 +170,11 @@ async def test_second_person_comes_by_the_link_in_the_mail(visit, open_site):
 
 async def make_capped_key(page: Page, cap_usd: str = CAP_USD) -> str:
     """Make a key that may only start runs, for cents a day; return its curl."""
-    await page.get_by_role("link", name="API keys").click()
+    await page.get_by_role("link", name="Settings", exact=True).click()
+    await page.get_by_role("link", name="API keys", exact=True).click()
     await page.get_by_role("link", name="Create a key").click()
     await page.get_by_label("Name", exact=True).fill("Cron job")
+    await page.get_by_text("Permissions and limits").click()
     for scope in ("Read runs", "Call single workers"):
         await page.get_by_label(scope).uncheck()
     await page.get_by_label("Cost limit").fill(cap_usd)
@@ -213,12 +216,13 @@ async def test_copied_curl_works_until_the_budget_is_used_up(visit, open_site):
     assert "budget of API key 'Cron job'" in refused["message"]
     assert re.search(r"of \$0\.05 left;.* resets at \d{4}-", refused["message"])
     assert "this run likely costs" in refused["message"]
-    await page.get_by_role("link", name="Budgets").click()
+    await page.locator("#rail").get_by_role("link", name="Usage").click()
+    await page.get_by_role("link", name="Budgets", exact=True).click()
     row = page.locator(".budget-row", has_text="Cron job")
     await expect(row).to_contain_text("of $0.05 per day")
     await expect(row).to_contain_text("left")
     await expect(row).to_contain_text("Resets")
-    await page.get_by_role("link", name="Usage").click()
+    await page.locator("#place-tabs").get_by_role("link", name="Usage").click()
     used = page.get_by_role("region", name="API key").get_by_role("row")
     await expect(used.filter(has_text="Cron job")).to_contain_text("$0.02")
 

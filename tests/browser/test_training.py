@@ -27,7 +27,7 @@ QUESTION = "Compute 12 plus 30."
 
 async def started(page: Page) -> None:
     await page.goto("/learning/")
-    await page.get_by_role("link", name="Train the light planner of benchmark").click()
+    await page.get_by_role("link", name="Train the light planner of demo").click()
     for label, value in SMALL.items():
         await page.get_by_label(label).fill(value)
     await page.get_by_text("Margin, cost and speed").click()
@@ -82,14 +82,13 @@ async def used(page: Page) -> None:
 async def test_a_person_trains_a_planner_and_reads_why_it_planned(
     visit, site, settings, tmp_path
 ):
-    _, user = await prepare(site, settings, tmp_path)
+    _, user = await prepare(site, settings, tmp_path, is_trained=False)
     page = (await visit(user, size=PHONE)).page
     await started(page)
     await watched(page)
     await compared(page)
     await used(page)
     await page.goto("/")
-    await page.get_by_label("Pool").select_option("benchmark")
     await page.get_by_role("radio", name="Ultra").check()
     await runs.start(page, QUESTION)
     await runs.ends(page)

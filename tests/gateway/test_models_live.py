@@ -26,7 +26,7 @@ def listed(site: Site, settings: Any, tmp_path: Path) -> dict[str, dict[str, Any
 def test_C11_each_model_of_the_demo_has_a_context_and_a_price(
     listed: dict[str, dict[str, Any]],
 ) -> None:
-    assert {"conductor-mini", "conductor-ultra", "worker/sim-delta"} <= set(listed)
+    assert {"conductor-mini", "conductor-ultra", "worker/bench-language"} <= set(listed)
     for name, model in listed.items():
         assert model["context_length"] >= 8_192, name
         assert model["top_provider"]["context_length"] == model["context_length"]
@@ -37,7 +37,7 @@ def test_C11_each_model_of_the_demo_has_a_context_and_a_price(
 def test_C11_no_worker_of_a_tier_costs_more_than_the_tier_says(
     listed: dict[str, dict[str, Any]],
 ) -> None:
-    workers = [m["pricing"] for name, m in listed.items() if "worker/sim-" in name]
+    workers = [m["pricing"] for name, m in listed.items() if "worker/bench-" in name]
     tier = listed["conductor-ultra"]["pricing"]
     for kind in ("prompt", "completion"):
         assert Decimal(tier[kind]) == max(Decimal(each[kind]) for each in workers)

@@ -82,7 +82,7 @@ def evaluation_import(
         read.results, key=lambda line: (tasks[line.task].index, line.system)
     )
     _require_whole(results, len(settings.systems))
-    origin = {"file": name[:200], "digest": hashlib.sha256(content).hexdigest()}
+    digest = hashlib.sha256(content).hexdigest()
     evaluation = Evaluation(
         team_id=version.team_id,
         version=version,
@@ -93,7 +93,7 @@ def evaluation_import(
         graded=len(results),
         cost_micros=sum(line.cost_micros for line in results),
         has_simulated_pool=read.head.is_simulated,
-        imported_from=origin,
+        imported_from={"file": name[:200], "digest": digest},
         requested_by=actor_facts(actor),
         beat_at=timezone.now(),
         started_at=read.head.started_at,
@@ -106,7 +106,7 @@ def evaluation_import(
             for place, line in enumerate(results)
         )
         EvaluationResult.objects.bulk_create(rows, batch_size=RESULTS_BATCH_SIZE)
-        _record(evaluation, results, actor)
+        _record(evaluation, digest, results, actor)
     return evaluation
 
 
@@ -152,14 +152,14 @@ def _result(
 
 
 def _record(
-    evaluation: Evaluation, results: Sequence[ResultLine], actor: Actor
+    evaluation: Evaluation, digest: str, results: Sequence[ResultLine], actor: Actor
 ) -> None:
     facts = {
         "suite": evaluation.version.suite.name,
         "suite_version": evaluation.version.number,
         "suite_digest": evaluation.version.digest,
         "settings": evaluation.settings,
-        "file_digest": (evaluation.imported_from or {})["digest"],
+        "file_digest": digest,
         "results": len(results),
         "right": sum(line.state == "right" for line in results),
         "cost_micros": evaluation.cost_micros,

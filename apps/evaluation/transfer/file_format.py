@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated, Literal, TypeVar
 
 import orjson
-from pydantic import Field, ValidationError
+from pydantic import AwareDatetime, Field, ValidationError
 
 from apps.core.errors import InvalidInput
 from apps.core.input_parts import InputPart, faults_of
@@ -36,8 +35,8 @@ class EvaluationHead(InputPart):
     settings: EvaluationSettings
     is_simulated: bool
     """All workers of the pool were simulated."""
-    started_at: datetime
-    finished_at: datetime
+    started_at: AwareDatetime
+    finished_at: AwareDatetime
 
 
 class ResultLine(InputPart):
