@@ -82,9 +82,7 @@ async def test_an_ab_test_of_the_demo_answers_and_is_stopped(
     await page.goto("/evaluations/")
     await page.get_by_role("link", name="New A/B test").click()
     await page.get_by_label("Name").fill("One worker for some")
-    await page.get_by_label("A: the tier as it is").select_option(
-        label="demo/mini"
-    )
+    await page.get_by_label("A: the tier as it is").select_option(label="demo/mini")
     await fits(page)
     await page.get_by_role("button", name="Start").click()
     await expect(page.get_by_role("heading", name="No runs yet")).to_be_visible()

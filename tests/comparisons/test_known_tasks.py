@@ -25,7 +25,8 @@ def alice(site):
 
 
 def page_of(client, comparison) -> str:
-    return client.get(f"/comparisons/{comparison.id}/").content.decode()
+    page: bytes = client.get(f"/comparisons/{comparison.id}/").content
+    return page.decode()
 
 
 def test_the_verifier_says_which_answers_are_right(site, alice):

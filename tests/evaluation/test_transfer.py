@@ -51,6 +51,7 @@ def test_another_team_gets_the_same_report(cast):
     copy = imported(other, written(own))
     assert figures(copy) == figures(own)
     assert copy.finished_at == own.finished_at
+    assert copy.imported_from is not None
     assert copy.imported_from["file"] == "measured.jsonl"
     assert written(copy) == written(own)
 
@@ -62,6 +63,7 @@ def test_the_import_is_on_record(cast):
     (entry,) = [e for e in entry_list(other.id) if e.action == "evaluation.imported"]
     assert entry.subject_id == copy.id
     assert entry.data["results"] == 30
+    assert copy.imported_from is not None
     assert entry.data["file_digest"] == copy.imported_from["digest"]
 
 

@@ -72,11 +72,13 @@ def test_its_pool_plans_with_the_planner_that_was_measured():
     pool = pool_of(team)
     assert pool.is_default
     assert pool.planner_version is not None
-    assert pool.planner_version.gate["is_better"]
+    gate = pool.planner_version.gate
+    assert gate is not None
+    assert gate["is_better"]
     assert set(pool.tiers.values_list("planner", flat=True)) == {"cascade"}
     found = headline(team.id)
     assert found is not None
-    assert str(found.evaluation_id) == pool.planner_version.gate["evaluation"]
+    assert str(found.evaluation_id) == gate["evaluation"]
     assert found.tasks >= 240
     assert found.difference.low > 0.3
     assert found.cost_ratio is not None and found.cost_ratio < 1

@@ -61,7 +61,10 @@ def test_person_without_a_team_is_told_so(client, django_user_model):
 
 def test_sample_fills_the_prompt_without_a_script(bob):
     page = bob.get("/?sample=2").content.decode()
-    assert f">{escape(samples_shown(is_simulated=False, found=None)[1].prompt)}</textarea>" in page
+    assert (
+        f">{escape(samples_shown(is_simulated=False, found=None)[1].prompt)}</textarea>"
+        in page
+    )
 
 
 @pytest.mark.parametrize("number", ["0", "99", "x", ""])

@@ -64,6 +64,7 @@ def test_a_planner_comes_back_as_it_was(pool, content):
 def test_its_measurement_comes_with_it(cast, pool, content):
     measured = made_up_evaluation(cast.team)
     version = planner_import(pool=pool, content=content, measured=measured, actor=ACTOR)
+    assert version.gate is not None
     assert version.gate["evaluation"] == str(measured.id)
     assert version.gate["new"]["name"] == "conductor (ultra)"
     per_family = {each["name"] for each in version.gate["others"]}
