@@ -2,9 +2,10 @@
 
     python -m deploy.demo_measure
 
-Takes some ten minutes on two cores, on a site of its own that is removed afterwards.
-Everything is drawn by seeds; what differs from one machine to another is how long
-answers take. The demo imports what is written here.
+It takes three minutes on two cores, on a site of its own that is removed afterwards.
+Tasks, workers and plans are drawn by seeds; the order in which parallel runs end is
+not, so another run learns a slightly different planner (`docs/training.md` says how
+much). The demo imports what is written here.
 """
 
 from __future__ import annotations
