@@ -10,7 +10,13 @@ from tests.console.conftest import text_of
 from tests.factories import ACTOR, MembershipFactory, TeamFactory
 
 NEW = "/teams/new/"
-PAGES = ("/members/", "/keys/", "/budgets/", "/usage/", "/team/settings/")
+PAGES = (
+    ("/members/", "Members"),
+    ("/keys/", "API keys"),
+    ("/budgets/", "Budgets"),
+    ("/usage/", "Usage"),
+    ("/team/settings/", "Team"),
+)
 
 
 @pytest.fixture
@@ -75,12 +81,12 @@ def test_form_sent_by_somebody_without_a_team_is_refused(stranger):
     assert stranger.post("/keys/new/", {}).status_code == 403
 
 
-@pytest.mark.parametrize("url", PAGES)
+@pytest.mark.parametrize(("url", "title"), PAGES)
 @pytest.mark.parametrize("who", ["alice", "bob", "vera"])
-def test_pages_open_for_every_role(request, url, who):
+def test_pages_open_for_every_role(request, url, title, who):
     page = text_of(request.getfixturevalue(who).get(url))
     assert 'id="rail"' in page
-    assert 'aria-current="page">Team</a>' in page
+    assert f'aria-current="page">{title}</a>' in page
 
 
 def test_owner_renames_the_team(alice, cast, actions):

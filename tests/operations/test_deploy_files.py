@@ -408,6 +408,6 @@ def test_kustomize_takes_the_folder(folder):
 
 def test_the_way_to_production_names_every_variable():
     page = (ROOT / "docs/operations.md").read_text("utf-8")
-    of_the_demo = {"PORT", "SIMULATOR_PORT"}
+    of_the_demo = {"CONDUCTOR_DEMO", "PORT", "SIMULATOR_PORT"}
     wanted = {v for v in known_variables() if not v.endswith("_FILE")} - of_the_demo
     assert {name for name in wanted if f"`{name}" not in page} == set()

@@ -144,7 +144,7 @@ def test_the_page_of_a_training_shows_curve_and_comparison(cast, pool):
     assert "Learning curve" in page
     assert page.count("<title>") == 3  # of the page, and of the last fit's points
     assert "best &amp; brightest" in page
-    assert "Better than all others" in page
+    assert "Better than 1 of 1" in page
     assert "0.010 to 0.190" in page
 
 

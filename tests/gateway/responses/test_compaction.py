@@ -121,11 +121,11 @@ def test_the_openai_client_compacts_counts_and_goes_on(site: Site) -> None:
         items = [item.to_dict(warnings=False) for item in compacted.output]
         follow: Any = [
             *items,
-            {"role": "user", "content": "What is the capital of Italy?"},
+            {"role": "user", "content": "What is the capital of France?"},
         ]
         answer = openai.responses.create(model="conductor-mini", input=follow)
     assert count.input_tokens > 5
-    assert "Rome" in answer.output_text
+    assert "Paris" in answer.output_text
 
 
 def test_the_openai_client_compacts_and_counts_what_is_on_record(site: Site) -> None:
