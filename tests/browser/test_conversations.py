@@ -95,7 +95,7 @@ async def test_a_run_of_a_program_is_continued(visit, site, echo):
     run_id = await page.locator(runs.RUN).get_attribute("data-run-id")
     other = (await visit(site.cast.bob)).page
     await other.goto(f"/runs/{run_id}/")
-    await other.get_by_role("link", name="Continue").click()
+    await other.get_by_role("link", name="Continue", exact=True).click()
     await expect(other.locator("#now")).to_contain_text("one")
     await say(other, "two")
     await expect(other.locator(".turns > .turn")).to_have_count(1)

@@ -33,7 +33,7 @@ async def test_filter_acts_while_it_is_typed_and_keeps_the_focus(
     await expect(page.get_by_role("link", name="by Alice")).to_have_count(0)
     await expect(page.get_by_role("link", name="by Zoe")).to_be_visible()
     await expect(page.get_by_label("Person or key")).to_be_focused()
-    assert page.url.endswith("/runs/?who=zo")
+    assert page.url.endswith("/runs/?source=callers&who=zo")
 
 
 async def test_run_started_elsewhere_appears_and_its_state_changes(

@@ -181,6 +181,7 @@ MATRIX = {
     "console:ledger_export_delete": Access(write=P.EXPORT_RUNS),
     "console:evaluation_list": RUNS,
     "console:evaluation_new": managed(P.MANAGE_POOLS),
+    "console:evaluation_quick": Access(write=P.MANAGE_POOLS),
     "console:calibration_new": managed(P.MANAGE_POOLS),
     "console:suite_new": managed(P.MANAGE_POOLS),
     "console:suite": RUNS,
@@ -263,6 +264,7 @@ MATRIX = {
     # --- console: pools ---
     "console:setup": managed(P.MANAGE_POOLS),
     "console:setup_models": managed(P.MANAGE_POOLS),
+    "console:setup_connect": Access(write=P.MANAGE_POOLS),
     "console:setup_dismiss": Access(write=P.MANAGE_POOLS),
     "console:pool_list": TEAM,
     "console:pool_new": managed(P.MANAGE_POOLS),

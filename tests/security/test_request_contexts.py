@@ -84,6 +84,7 @@ BY_NO_REQUEST = {
     "audit.content_erased": "retention erases, as a job",
     "audit.head_accepted": "an operator's command",
     "batch.ended": "the driver of batches, as a job",
+    "evaluation.imported": "a command",
     "budget.reservations_freed": "a job that frees what crashed runs reserved",
     "pool.imported": "a command",
     "pool.planner_fitted": "a training, as a job",
