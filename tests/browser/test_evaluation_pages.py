@@ -68,7 +68,7 @@ async def test_a_point_of_the_plot_leads_to_runs(visit, site):
     _, address, _ = await database_sync_to_async(_made)(site)
     page = (await visit(site.cast.vera)).page
     await page.goto(address)
-    await page.locator(".plot a circle").first.click()
+    await page.locator(".plot [data-product] circle").click()
     await expect(page.get_by_text("10 results")).to_be_visible()
     await page.wait_for_load_state()  # the script that submits has run
     await page.get_by_label("Plan").select_option("rejected")
