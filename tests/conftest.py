@@ -40,6 +40,8 @@ from tests.worlds import kept_databases as kept_databases
 
 pytest_plugins = ("tests.tiers", "tests.seeds", "tests.recorded")
 WORKERS = ("alpha", "beta", "gamma")
+PROVIDER_KEY = "sk-canary-4f9b2d7e6a"
+"""What the provider at `locked_url` wants; no page, log or entry may show it."""
 FILLED = pytest.StashKey[object]()
 FillWorld = Callable[[Callable[["Site"], object]], tuple["Cast", object]]
 
@@ -85,6 +87,13 @@ def _site_of_tests() -> Iterator[None]:
 def simulator_url() -> Iterator[str]:
     """Simulated models that never wait, on a real socket."""
     with serving(create_app(speed=0), ws="none") as url:
+        yield f"{url}/v1"
+
+
+@pytest.fixture(scope="session")
+def locked_url() -> Iterator[str]:
+    """A provider that answers nobody without its key."""
+    with serving(create_app(speed=0, api_key=PROVIDER_KEY), ws="none") as url:
         yield f"{url}/v1"
 
 

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,27 +16,18 @@ import pytest
 from django.core import mail
 from playwright.async_api import Page, expect
 
-from apps.simulator.app import create_app
 from tests.browser import runs
-from tests.serving import serving
+from tests.conftest import PROVIDER_KEY
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 PASSWORD = "a long walk in the rain"
 QUESTION = "What is 17 * 23 + 4?"
 ANSWER = "simulated worker sim-delta"
-PROVIDER_KEY = "sk-second-provider"
 INPUT_USD, OUTPUT_USD = "40", "80"
 """Per million tokens: the sample question costs a third of a cent."""
 CAP_USD = "0.05"
 MOST_CALLS = 20
 """More than fit into the cap."""
-
-
-@pytest.fixture(scope="session")
-def locked_url() -> Iterator[str]:
-    """Another provider, which answers nobody without its key."""
-    with serving(create_app(speed=0, api_key=PROVIDER_KEY), ws="none") as url:
-        yield f"{url}/v1"
 
 
 @pytest.fixture

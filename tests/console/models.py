@@ -9,9 +9,10 @@ from django.test import Client
 
 from apps.accounts.models import User
 from apps.pools.models import Pool
+from tests.conftest import PROVIDER_KEY
 from tests.factories import BASE_URL
 
-SECRET = "sk-canary-4f9b2d7e6a"
+SECRET = PROVIDER_KEY
 """A provider's key; no page may ever hold it."""
 
 

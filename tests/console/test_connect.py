@@ -12,11 +12,9 @@ from apps.audit.models import Entry
 from apps.pools import known_providers, selectors
 from apps.pools.models import Credential, Pool, Worker
 from apps.pools.selectors import known_provider_list, provider_of_key
-from apps.simulator.app import create_app
 from tests.console.models import SECRET, signed_in, words
 from tests.console.test_set_up import MODELS_URL, run_tests, sent
 from tests.factories import PoolFactory
-from tests.serving import serving
 
 URL = "/setup/connect/"
 DIGITS = "0123456789" * 10
@@ -25,13 +23,6 @@ DIGITS = "0123456789" * 10
 @pytest.fixture
 def alice(cast):
     return signed_in(cast.alice)
-
-
-@pytest.fixture(scope="session")
-def locked_url():
-    """A provider that wants its key."""
-    with serving(create_app(speed=0, api_key=SECRET), ws="none") as url:
-        yield f"{url}/v1"
 
 
 @pytest.fixture

@@ -10,11 +10,9 @@ from django.db.models.functions import Coalesce
 from apps.accounts.models import Role
 from apps.audit.models import Entry
 from apps.pools.models import Conductor, Credential, Pool, Price, Worker
-from apps.simulator.app import create_app
 from tests.conftest import membership
 from tests.console.models import SECRET, signed_in, words
 from tests.factories import PoolFactory
-from tests.serving import serving
 
 URL = "/setup/?provider=vllm"
 MODELS_URL = "/setup/models/"
@@ -24,13 +22,6 @@ TODO = "Steps to your first planned answer"
 @pytest.fixture
 def alice(cast):
     return signed_in(cast.alice)
-
-
-@pytest.fixture(scope="session")
-def locked_url():
-    """A provider that wants its key."""
-    with serving(create_app(speed=0, api_key=SECRET), ws="none") as url:
-        yield f"{url}/v1"
 
 
 def sent(url: str, *models: str, **changes: Any) -> dict[str, Any]:

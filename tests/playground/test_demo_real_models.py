@@ -12,18 +12,9 @@ from apps.playground.demo.real_models import PREFIX, real_models_add
 from apps.pools import known_providers, selectors
 from apps.pools.models import Credential, Pool, Worker
 from apps.pools.selectors import known_provider_list
-from apps.simulator.app import create_app
-from tests.console.models import SECRET
-from tests.serving import serving
+from tests.conftest import PROVIDER_KEY
 
-GIVEN = {f"{PREFIX}OPENAI_API_KEY": SECRET}
-
-
-@pytest.fixture(scope="session")
-def locked_url():
-    """A provider that wants its key."""
-    with serving(create_app(speed=0, api_key=SECRET), ws="none") as url:
-        yield f"{url}/v1"
+GIVEN = {f"{PREFIX}OPENAI_API_KEY": PROVIDER_KEY}
 
 
 @pytest.fixture(autouse=True)
@@ -49,9 +40,9 @@ def test_its_models_get_a_pool_that_is_the_default(cast, locked_url):
     assert all(row.name in line for row in rows)
     key = Credential.objects.for_team(cast.team.id).get()
     assert key.is_bound_to(locked_url)
-    assert SECRET not in line
+    assert PROVIDER_KEY not in line
     for entry in Entry.objects.for_team(cast.team.id):
-        assert SECRET.encode() not in bytes(entry.canonical)
+        assert PROVIDER_KEY.encode() not in bytes(entry.canonical)
 
 
 def test_the_next_start_adds_nothing(cast):
@@ -62,7 +53,7 @@ def test_the_next_start_adds_nothing(cast):
 
 
 def test_a_key_that_is_refused_is_said_and_not_kept(cast):
-    wrong = f"{SECRET}-wrong"
+    wrong = f"{PROVIDER_KEY}-wrong"
     (line,) = added(cast.team, {f"{PREFIX}OPENAI_API_KEY": wrong})
     assert line.startswith("OpenAI: not added. ")
     assert wrong not in line
@@ -70,5 +61,5 @@ def test_a_key_that_is_refused_is_said_and_not_kept(cast):
 
 
 def test_a_key_in_the_environment_of_others_is_not_used(cast):
-    assert added(cast.team, {"OPENAI_API_KEY": SECRET}) == []
+    assert added(cast.team, {"OPENAI_API_KEY": PROVIDER_KEY}) == []
     assert not Credential.objects.for_team(cast.team.id).exists()
