@@ -95,8 +95,9 @@ def test_an_address_outside_of_the_networks_is_not_asked(alice):
     assert "10.0.0.1 is not in an allowed network" in page
 
 
-def test_what_is_neither_leads_to_the_providers(alice):
-    answer = alice.post(URL, {"access": "correct horse"}, follow=True)
+@pytest.mark.parametrize("text", ["correct horse", "http://[correct horse", ""])
+def test_what_is_neither_leads_to_the_providers(alice, text):
+    answer = alice.post(URL, {"access": text}, follow=True)
     assert answer.redirect_chain[-1][0] == "/setup/"
     page = words(answer.content.decode())
     assert "Choose the provider, and paste the key there." in page

@@ -68,7 +68,10 @@ def setup_connect(request: TeamRequest) -> HttpResponseBase:
 
 def _server(access: str) -> tuple[str, Mapping[str, str]] | None:
     """Return the form of a server at an address; None: the text is no address."""
-    parts = urlsplit(access)
+    try:
+        parts = urlsplit(access)
+    except ValueError:  # such as a bracket that nothing closes
+        return None
     if parts.scheme not in {"http", "https"} or not parts.netloc:
         return None
     base_url = access if parts.path.strip("/") else f"{access.rstrip('/')}/v1"
