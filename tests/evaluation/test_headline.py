@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from apps.evaluation.models import StoredTask
 from apps.evaluation.reports.headline import headline, report_headline
 from apps.evaluation.reports.known_tasks import known_task
 from apps.evaluation.reports.report import report_make
@@ -47,6 +48,19 @@ def test_telling_tasks_are_the_first_of_each_family(cast, pool):
         ("facts", "What is the capital of France?"),
     ]
     assert set(found.telling[0].workers) == {"sim-delta", "sim-birch"}
+
+
+def test_tasks_that_do_not_open_only_lack_their_samples(cast, pool):
+    evaluation = made_up_evaluation(cast.team, states=BETTER)
+    tasks = StoredTask.objects.for_team(cast.team.id)
+    tasks.filter(version=evaluation.version).update(sealed=b"\x00")
+    found = headline(cast.team.id)
+    assert found is not None
+    assert (found.gained, found.telling) == (8, ())
+    assert known_task(cast.team.id, "What is the capital of France?") is None
+    alice = Client()
+    alice.force_login(cast.alice)
+    assert "70 points" in alice.get("/home/").content.decode()
 
 
 def test_it_says_that_conducting_is_worse_where_it_is(cast, pool):

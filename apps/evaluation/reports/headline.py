@@ -13,6 +13,7 @@ from functools import lru_cache
 from uuid import UUID
 
 from apps.audit.models import JobState
+from apps.core.errors import SecretUnreadable
 from apps.evaluation.models import (
     Evaluation,
     EvaluationOutcome,
@@ -232,8 +233,12 @@ def _telling(
     workers = result_workers(team_id, [row.run_id for row in wanted])
     for row in wanted:
         task = StoredTask.objects.for_team(team_id).get(id=row.task_id)
+        try:
+            prompt = task_read(task).prompt
+        except SecretUnreadable:
+            continue  # its key is gone; the figures still hold
         named = tuple(row.workers or workers[row.run_id])
-        yield TellingTask(task_read(task).prompt, task.family, named)
+        yield TellingTask(prompt, task.family, named)
 
 
 def _gain(family: Figures) -> float:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from uuid import UUID
 
+from apps.core.errors import SecretUnreadable
 from apps.evaluation.models import StoredTask
 from apps.evaluation.reports.headline import newest_measurement
 from apps.evaluation.selectors import evaluation_list
@@ -51,7 +53,11 @@ def _tasks(evaluation_id: UUID, team_id: UUID) -> Mapping[bytes, int]:
         needs_grader=False,
         needs_sandbox=False,
     )
-    return {_digest(task_read(row).prompt): row.id for row in rows[:MAX_TASKS_READ]}
+    tasks: dict[bytes, int] = {}
+    for row in rows[:MAX_TASKS_READ]:
+        with suppress(SecretUnreadable):  # without its key nothing recognises a task
+            tasks[_digest(task_read(row).prompt)] = row.id
+    return tasks
 
 
 def _digest(prompt: str) -> bytes:
