@@ -19,7 +19,7 @@ function begin(plan, form) {
   const said = document.getElementById("plan-said");
   let steps = plan.draft.map((step) => ({ ...step }));
   let timer = 0;
-  let newest = 0;
+  let asking = new AbortController();
   const drawing = editableDrawing(document.getElementById("plan-drawing"), { steps: () => steps, open: edit, toggle });
   open.hidden = document.getElementById("drawing-hint").hidden = false;
 
@@ -54,6 +54,9 @@ function begin(plan, form) {
     changed();
   });
   form.addEventListener("submit", () => {
+    // What is decided waits no more: there is nothing left to draw.
+    clearTimeout(timer);
+    asking.abort();
     form.elements.plan.value = isEdited() ? sent() : "";
   });
 
@@ -123,18 +126,30 @@ function begin(plan, form) {
   function changed() {
     approve.textContent = isEdited() ? approve.dataset.edited : approve.dataset.label;
     clearTimeout(timer);
+    asking.abort();
     timer = setTimeout(preview, 250);
   }
 
   async function preview() {
-    const turn = ++newest;
+    asking = new AbortController();
     const body = new FormData(form);
     body.set("plan", sent());
-    const response = await fetch(form.dataset.preview, { method: "POST", body });
-    if (!response.ok || response.redirected || turn !== newest) return;
-    const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
+    const text = await previewText(body, asking.signal);
+    if (text === null) return;
+    const fresh = new DOMParser().parseFromString(text, "text/html");
     drawing.redraw(fresh.body.childNodes);
     approve.disabled = Boolean(document.querySelector("#plan-drawing [data-fault]"));
+  }
+
+  /** Null where the server draws nothing, or where nobody waits for it any more. */
+  async function previewText(body, signal) {
+    try {
+      const response = await fetch(form.dataset.preview, { method: "POST", body, signal });
+      return response.ok && !response.redirected ? await response.text() : null;
+    } catch (error) {
+      if (error.name === "AbortError") return null;
+      throw error;
+    }
   }
 
   function render() {
