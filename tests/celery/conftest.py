@@ -15,7 +15,7 @@ import pytest
 from apps.simulator.app import create_app
 from tests.patience import PATIENCE_S, eventually
 from tests.processes.ports import reserved_port
-from tests.processes.python import PythonProcess, python_output, python_start
+from tests.processes.python import PythonProcess, database_fill, python_start
 from tests.runs.conftest import Models
 from tests.services import Postgres, Redis, postgres, redis
 from tests.serving import serving
@@ -40,8 +40,7 @@ class Crew:
             "REDIS_URL": broker.url,
             "BACKGROUND_RUNS": "workers",
         }
-        prepare = ("-m", "tests.runs.prepare", models.url)
-        known = json.loads(python_output(*prepare, environment=self._environment))
+        known = database_fill(models.url, self._environment)
         self._port = port
         self.database = psycopg.connect(database.url, autocommit=True)
         self.client = httpx.Client(

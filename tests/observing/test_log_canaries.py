@@ -21,7 +21,7 @@ from tests.conftest import Site
 from tests.observing.conftest import Lines
 from tests.patience import PATIENCE_S, eventually
 from tests.processes.ports import reserved_port
-from tests.processes.python import PythonProcess, python_output, python_start
+from tests.processes.python import PythonProcess, database_fill, python_start
 from tests.services import redis
 
 PROMPT = "zanzibar-4711 is what I ask about"
@@ -110,8 +110,7 @@ class Production:
             "METRICS_TOKEN": TOKEN,
         }
         self._folder = folder
-        prepare = ("-m", "tests.runs.prepare", simulator_url)
-        known = json.loads(python_output(*prepare, environment=self.environment))
+        known = database_fill(simulator_url, self.environment)
         self.key: str = known["key"]
 
     @contextmanager

@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, WORK_PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 STDOUT, STDERR = 1, 2
@@ -163,14 +163,14 @@ def python_start(
 
 
 def python_run(
-    *arguments: str, environment: Mapping[str, str]
+    *arguments: str, environment: Mapping[str, str], patience_s: float = PATIENCE_S
 ) -> subprocess.CompletedProcess[str]:
     """Run Python with these arguments; return its status and what it printed."""
     with TemporaryFile("w+") as out, TemporaryFile("w+") as err:
         process = python_start(
             *arguments, environment=environment, stdout=out, stderr=err
         )
-        status = process.wait()
+        status = process.wait(patience_s)
         texts = []
         for file in (out, err):
             file.seek(0)
@@ -178,8 +178,23 @@ def python_run(
     return subprocess.CompletedProcess(arguments, status, *texts)
 
 
-def python_output(*arguments: str, environment: Mapping[str, str]) -> str:
+def python_output(
+    *arguments: str, environment: Mapping[str, str], patience_s: float = PATIENCE_S
+) -> str:
     """Return what Python prints with these arguments; it must succeed."""
-    done = python_run(*arguments, environment=environment)
+    done = python_run(*arguments, environment=environment, patience_s=patience_s)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def database_fill(models_url: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Fill the database of `environment` and return the key and the session made.
+
+    The first process on a machine runs all migrations for the ones after it, and on
+    PostgreSQL that takes most of a minute on a busy machine.
+    """
+    prepare = ("-m", "tests.runs.prepare", models_url)
+    known: dict[str, str] = json.loads(
+        python_output(*prepare, environment=environment, patience_s=WORK_PATIENCE_S)
+    )
+    return known

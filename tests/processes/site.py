@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,7 +12,12 @@ import httpx
 
 from tests.patience import PATIENCE_S, awaited
 from tests.processes.ports import reserved_port
-from tests.processes.python import PythonProcess, python_output, python_start
+from tests.processes.python import (
+    PythonProcess,
+    database_fill,
+    python_output,
+    python_start,
+)
 
 
 class WebProcess:
@@ -68,7 +72,7 @@ class Home:
             "REDIS_URL": "",
         }
         self.environment = {**os.environ, **places, **environment}
-        known = json.loads(self.python("-m", "tests.runs.prepare", models_url))
+        known = database_fill(models_url, self.environment)
         self.key, self.session = known["key"], known["session"]
 
     def python(self, *arguments: str, **environment: str) -> str:
