@@ -15,6 +15,9 @@ const UNBROKEN_CHARACTERS = 300;
 const PIECE = 16_000;
 const SHORT_PIECE = 2_000;
 const FOREIGN_IN_PIECE = 1_000;
+/** Characters of a step's newest words that are looked at, and that its box shows. */
+const WORDS_SEARCHED = 400;
+const WORDS_SHOWN = 34;
 const BYTES_PER_TOKEN = 4;
 const COUNT_EVERY_MS = 250;
 /** However many pieces come, the page is drawn so often at most. */
@@ -103,10 +106,13 @@ export class LiveText {
       const buffer = this.buffers.get(key);
       const area = this.root.querySelector(`[data-live="${key}"]`);
       if (buffer && area && Number(area.dataset.attempt) <= buffer.attempt) fillArea(area, buffer);
+      const line = this.root.querySelector(`[data-newest="${key}"]`);
+      if (buffer && line && Number(line.dataset.attempt) <= buffer.attempt) line.textContent = newestWords(buffer) || line.textContent;
       const answer = this.root.querySelector(`[data-final="${key}"]`);
       if (buffer && answer) this.mirror(key, answer, visibleText(buffer.text));
     }
     this.dirty.clear();
+    this.root.dispatchEvent(new Event("live-text"));
     if (performance.now() - this.countedAt > COUNT_EVERY_MS) this.count();
   }
 
@@ -145,6 +151,14 @@ export class LiveText {
     if (buffer?.attempt !== Number(attempt)) return 0;
     return new TextEncoder().encode(buffer.text + buffer.reasoning).length / BYTES_PER_TOKEN;
   }
+}
+
+/** @param {Buffer} buffer @returns {string} its last whole words, in one line */
+function newestWords(buffer) {
+  const text = (visibleText(buffer.text) || buffer.reasoning).slice(-WORDS_SEARCHED).replace(/\s+/g, " ").trim();
+  if (text.length <= WORDS_SHOWN) return text;
+  const end = text.slice(-WORDS_SHOWN);
+  return `… ${end.slice(end.indexOf(" ") + 1)}`;
 }
 
 /** @param {HTMLElement} area @param {Buffer} buffer */

@@ -5,10 +5,12 @@ import { codeSamples, setUpTabs } from "./code-samples.js";
 import { setUpAttachments } from "./attachments.js";
 import { setUpChatSearch } from "./chat-search.js";
 import { copyAndSay } from "./copy.js";
+import { setUpComposerFold } from "./composer-fold.js";
 import { keepDraft } from "./draft.js";
 import { setUpDrawer } from "./drawer.js";
 import { setUpEstimate } from "./estimate.js";
 import { setUpFirstMinute, tick } from "./first-minute.js";
+import { followAnswer } from "./follow-answer.js";
 import { setUpFormatting } from "./formatted.js";
 import { setUpNotification } from "./notification.js";
 import { markTitle } from "./page-title.js";
@@ -38,6 +40,8 @@ const isUploading = chips
   ? setUpAttachments(form, chips, { onError: (message) => showError(message, false), onChange: () => { checkLength(); askEstimate(); } })
   : () => false;
 const forgetDraft = keepDraft(form, prompt);
+const fold = setUpComposerFold(form, prompt);
+const endFollowing = followAnswer(document.querySelector("#run"), form, document.querySelector("#to-newest"));
 setUpThumbs();
 setUpChatSearch();
 
@@ -48,7 +52,9 @@ function changed(state) {
   if (state === "completed") tick("run");
   stop.disabled = false;
   showButtons();
-  if (!isLive()) busy.runEnded();
+  if (isLive()) return;
+  endFollowing();
+  busy.runEnded();
 }
 
 function showButtons() {
@@ -114,11 +120,12 @@ function model() {
 
 function grow() {
   if (CSS.supports("field-sizing", "content")) return;
-  prompt.rows = Math.min(16, Math.max(view.body ? 1 : 3, prompt.value.split("\n").length));
+  prompt.rows = Math.min(16, Math.max(1, prompt.value.split("\n").length));
 }
 
 function usePrompt(text) {
   prompt.value = text;
+  fold();
   grow();
   askEstimate();
   prompt.focus();
@@ -315,7 +322,7 @@ dialog.addEventListener("click", (event) => { if (event.target === dialog) dialo
 viewCode.hidden = false;
 for (const keys of document.querySelectorAll("[data-keys]")) keys.hidden = false;
 if (/Mac|iPhone|iPad/.test(navigator.platform)) document.querySelector("[data-mod]")?.replaceChildren("⌘");
-setUpPresets({ form, prompt, onChange: () => { grow(); showButtons(); checkLength(); showSettings(); } });
+setUpPresets({ form, prompt, onChange: () => { fold(); grow(); showButtons(); checkLength(); showSettings(); } });
 setUpFormatting();
 setUpDrawer(document.querySelector("#drawer"));
 setUpFirstMinute();

@@ -35,7 +35,7 @@ E = mc^2
 $$
 """
 ANSWER = "# Title\n" + "".join(SECTION.format(n=n) for n in range(1, 5)) + "\nThe end."
-MOST_SHIFT = 0.02
+MAX_SHIFT = 0.005
 WATCH_SHIFTS = """(() => {
   window.shifts = [];
   const place = (node) => {
@@ -69,7 +69,7 @@ async def test_closed_blocks_are_formatted_and_never_drawn_again(
     assert await page.evaluate("window.firstPart.isConnected")
     for part in ("strong", "table td", "pre code", "ol li", "math"):
         await expect(live.locator(part).first).to_be_visible()
-    assert "**bold**" not in await live.inner_text()
+    await expect(live).not_to_contain_text("**bold**")
     assert await runs_on(page)
 
 
@@ -90,7 +90,7 @@ async def test_nothing_moves_while_an_answer_is_planned_and_written(
     await expect(page.locator("#run-answer .prose")).to_contain_text("The end.")
     shifts = await page.evaluate("window.shifts")
     worst = sorted(shifts, key=lambda shift: -shift["value"])[:3]
-    assert sum(shift["value"] for shift in shifts) <= MOST_SHIFT, str(worst)
+    assert sum(shift["value"] for shift in shifts) <= MAX_SHIFT, str(worst)
 
 
 async def test_hostile_text_is_inert_while_it_is_written(visit, site, hire, models):
