@@ -17,9 +17,19 @@ from apps.conversations.history import prompt_of, stated_class
 from apps.conversations.models import Conversation, Turn
 from apps.core.errors import NotFound
 from apps.runs.models import Run
-from apps.runs.selectors import RunSearch, query_read, record_of, run_search
+from apps.runs.selectors import (
+    MatchingLine,
+    RunSearch,
+    matching_line,
+    query_read,
+    record_of,
+    run_search,
+    texts_of_runs,
+)
 from apps.runs.types import RunFilters
 
+MAX_LINES_SHOWN = 20
+"""Conversations of a search that show why they were found: their texts are read."""
 UNNAMED = gettext_noop("New conversation")
 
 
@@ -114,6 +124,30 @@ def conversation_search(
     both = Q(id__in=titled.values("id")) | Q(id__in=said.values("conversation_id"))
     everything = conversation_list(team_id, owner, folder=folder)
     return ConversationSearch(everything.filter(both), searched)
+
+
+def conversation_lines(
+    search: ConversationSearch, conversations: Sequence[Conversation], query: str
+) -> dict[uuid.UUID, MatchingLine]:
+    """Return the line for which a search found each of the first conversations.
+
+    Reads the newest run that matches of MAX_LINES_SHOWN conversations. One that was
+    found by its name alone, or whose run cannot be read, has no line.
+    """
+    if search.runs is None:
+        return {}
+    first = conversations[:MAX_LINES_SHOWN]
+    turns = Turn.objects.filter(
+        conversation__in=first, run_id__in=search.runs.runs.values("id")
+    ).order_by("id")
+    runs = {turn.conversation_id: turn.run_id for turn in turns}
+    texts = dict(texts_of_runs(list(search.runs.runs.filter(id__in=runs.values()))))
+    sought = query_read(query).words
+    lines = {
+        conversation_id: matching_line(texts.get(run_id) or (), sought)
+        for conversation_id, run_id in runs.items()
+    }
+    return {place: line for place, line in lines.items() if line is not None}
 
 
 def conversations_idle(

@@ -23,6 +23,7 @@ from apps.conversations.models import Conversation, Turn
 from apps.conversations.selectors import (
     UNNAMED,
     ShownTurn,
+    conversation_lines,
     conversation_search,
     conversations_of_run,
     folder_list,
@@ -266,6 +267,7 @@ def _page(
     search = conversation_search(request.team.id, request.actor, query=query)
     most = MOST_LISTED if "chats" in request.GET else LISTED
     listed = list(search.found[: most + 1])
+    lines = conversation_lines(search, listed[:most], query)
     titles = titles_of([*listed, *([conversation] if conversation else [])])
     titles = {i: gettext(t) if t == UNNAMED else t for i, t in titles.items()}
     context = {
@@ -290,7 +292,9 @@ def _page(
         "conversation": conversation,
         "may_share": conversation is not None and may_share(request),
         "title": titles[conversation.id] if conversation else "",
-        "listed": [(each, titles[each.id]) for each in listed[:most]],
+        "listed": [
+            (each, titles[each.id], lines.get(each.id)) for each in listed[:most]
+        ],
         "has_more_chats": len(listed) > most,
         "most_listed": MOST_LISTED if "chats" in request.GET else None,
         "chat_gaps": search.runs.sentences if search.runs else [],

@@ -62,6 +62,8 @@ from apps.runs.records.search import (
     runs_sought,
 )
 from apps.runs.search.matching import RunSearch, SearchGap, run_search
+from apps.runs.search.matching_line import MatchingLine, matching_line
+from apps.runs.search.run_texts import texts_of_runs
 from apps.runs.search.words import query_read
 from apps.runs.types import (
     UNRESTRICTED,
@@ -77,6 +79,7 @@ from apps.runs.usage.report import runs_between, start_of, usage_rows
 __all__ = [
     "SEARCHED",
     "SORTED",
+    "MatchingLine",
     "RunFlag",
     "RunSearch",
     "RunSort",
@@ -94,6 +97,7 @@ __all__ = [
     "label_read",
     "labels_named",
     "labels_of",
+    "matching_line",
     "newest_runs_recorded",
     "order_of",
     "prompt_confines",
@@ -117,6 +121,7 @@ __all__ = [
     "suspension_list",
     "suspension_of",
     "suspension_of_site",
+    "texts_of_runs",
     "usage_by",
     "usual_times",
     "with_labels",

@@ -1,4 +1,4 @@
-"""Room for the answer: a composer of one line, and a page that follows what is written."""
+"""Room for the answer: a composer of one line, and a page that follows the text."""
 
 from __future__ import annotations
 

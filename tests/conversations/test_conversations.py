@@ -220,6 +220,18 @@ def test_a_word_of_any_turn_finds_a_conversation(site, bob):
     assert f"/conversations/{other}/" not in page
 
 
+def test_a_search_shows_the_line_that_was_found(site, bob):
+    chat = begun(bob, name="Ships")
+    said(bob, chat, "First.\n\nThe <b>harbour</b> of Genoa is full of ships.\nLast.")
+    page = bob.client.get("/?query=harbour").content.decode()
+    line = "The &lt;b&gt;<mark>harbour</mark>&lt;/b&gt; of Genoa is full of ships."
+    assert line in page
+    named = bob.client.get("/?query=Ships+Genoa").content.decode()
+    assert "full of <mark>" not in named, "the first word of the line is marked"
+    assert "<mark>Genoa</mark> is full of ships." in named
+    assert "<mark>" not in bob.client.get("/?query=Ship").content.decode()
+
+
 def test_a_search_says_what_it_did_not_look_at(site, bob, monkeypatch):
     chat = begun(bob)
     said(bob, chat, "one")
