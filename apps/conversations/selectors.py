@@ -140,7 +140,7 @@ def conversation_lines(
     turns = Turn.objects.filter(
         conversation__in=first, run_id__in=search.runs.runs.values("id")
     ).order_by("id")
-    runs = {turn.conversation_id: turn.run_id for turn in turns}
+    runs = dict(turns.values_list("conversation_id", "run_id"))
     texts = dict(texts_of_runs(list(search.runs.runs.filter(id__in=runs.values()))))
     sought = query_read(query).words
     lines = {

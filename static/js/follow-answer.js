@@ -29,19 +29,19 @@ export function followAnswer(slot, composer, button) {
 
   /** Keep what stands below the answer out of sight, so that nobody sees it pushed down. */
   function keepRoom() {
-    const answer = slot.querySelector("#run-answer");
-    if (!answer || room - answer.querySelector("[data-mirror]")?.offsetHeight > innerHeight) return;
-    room = answer.offsetHeight + 2 * innerHeight;
+    const text = slot.querySelector("#run-answer [data-mirror]");
+    if (!text || room - text.offsetHeight > innerHeight) return;
+    room = text.offsetHeight + 2 * innerHeight;
     slot.style.setProperty("--answer-room", `${room}px`);
   }
 
   function follow() {
     // Until the answer has its place above the plan, its first words do not move the page.
-    if (slot.querySelector("#run-body[data-awaited]")) return;
+    if (isOver || slot.querySelector("#run-body[data-awaited]")) return;
     keepRoom();
     const distance = hidden();
-    button.hidden = isOver || isFollowing || distance <= 0;
-    if (!isFollowing || isOver || distance <= 0 || isSelecting(slot)) return;
+    button.hidden = isFollowing || distance <= 0;
+    if (!isFollowing || distance <= 0 || isSelecting(slot)) return;
     scrollBy({ top: distance, behavior: "instant" });
     last = scrollY;
   }

@@ -37,7 +37,7 @@ const busy = setUpBusyChoice({ send: run, stop: stopRun, isLive, field: prompt }
 
 const chips = document.querySelector("#attachments");
 const isUploading = chips
-  ? setUpAttachments(form, chips, { onError: (message) => showError(message, false), onChange: () => { checkLength(); askEstimate(); } })
+  ? setUpAttachments(form, chips, { onError: (message) => showError(message, false), onChange: () => { fold(); checkLength(); askEstimate(); } })
   : () => false;
 const forgetDraft = keepDraft(form, prompt);
 const fold = setUpComposerFold(form, prompt);

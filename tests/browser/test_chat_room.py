@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import Page, expect
 
+from tests.attachments.made_files import png
 from tests.browser import runs
 from tests.browser.plans import question_with, say
+from tests.browser.screens import PHONE
+from tests.browser.test_attachments import GIVEN
 from tests.browser.test_live_markdown import ANSWER, PACE
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -64,6 +67,31 @@ async def test_page_follows_the_answer_until_its_reader_scrolls_up(
     models.release()
     await runs.ends(page)
     await expect(button).to_be_hidden()
+
+
+async def test_file_dropped_on_the_folded_composer_is_seen(visit, site, hire):
+    await hire("instant")
+    page = (await visit(site.cast.alice)).page
+    await runs.ask_worker(page, "instant")
+    await runs.ends(page)
+    await page.evaluate(GIVEN, ["drop", "chart.png", "image/png", list(png())])
+    await expect(page.get_by_role("button", name="Remove chart.png")).to_be_visible()
+
+
+async def test_way_to_the_newest_words_is_in_sight_on_a_phone(
+    visit, site, hire, models
+):
+    await hire(PACE)
+    page = (await visit(site.cast.alice, size=PHONE)).page
+    models.hold()
+    await runs.ask_worker(page, PACE, say(ANSWER))
+    await expect(page.locator("#run-answer [data-mirror]")).to_contain_text("Part 3")
+    await page.mouse.move(195, 300)
+    await page.mouse.wheel(0, -300)
+    button = page.get_by_role("button", name=TO_NEWEST)
+    await expect(button).to_be_in_viewport(ratio=1)
+    models.release()
+    await runs.ends(page)
 
 
 async def test_box_of_a_running_step_shows_its_newest_words(visit, site, hire, models):

@@ -51,6 +51,7 @@ def _cut(line: str, sought: set[str]) -> MatchingLine:
         ),
         (0, 0),
     )
+    start, end = _narrowed(line, start, end, sought)
     before, after = line[:start], line[end:]
     if len(before) > MAX_CHARACTERS_BEFORE:
         before = "… " + before[-MAX_CHARACTERS_BEFORE:].partition(" ")[2]
@@ -58,3 +59,13 @@ def _cut(line: str, sought: set[str]) -> MatchingLine:
     if len(after) > room:
         after = after[: max(room, 0)] + "…"
     return MatchingLine(before, line[start:end], after)
+
+
+def _narrowed(line: str, start: int, end: int, sought: set[str]) -> tuple[int, int]:
+    """Return the place of what was looked for in a word of a script without spaces."""
+    word = line[start:end].casefold()
+    part = max((some for some in sought if some in word), key=len, default="")
+    if not part:  # it is written in other signs, such as wide ones: all of it is shown
+        return start, min(end, start + MAX_LINE_CHARACTERS)
+    begin = start + word.find(part)
+    return begin, min(begin + len(part), end)
