@@ -26,10 +26,8 @@ class AbilityWords:
     label: StrOrPromise
     """In the form."""
     help_text: StrOrPromise
-    has: StrOrPromise
-    """Of a worker that has it."""
-    lacks: StrOrPromise
-    """Of a worker without it."""
+    name: StrOrPromise
+    """In front of its state."""
     if_set: StrOrPromise = ""
     """In lists, of a worker that is set to have it. Empty: most are."""
     if_unset: StrOrPromise = ""
@@ -40,8 +38,7 @@ ABILITY_WORDS: Mapping[str, AbilityWords] = {
     "accepts_images": AbilityWords(
         label=_("Takes images"),
         help_text=_("Requests with images only go to these workers."),
-        has=_("takes images"),
-        lacks=_("takes no images"),
+        name=_("Images"),
         if_set=_("takes images"),
     ),
     "accepts_tools": AbilityWords(
@@ -50,8 +47,7 @@ ABILITY_WORDS: Mapping[str, AbilityWords] = {
             "Can ask for the functions a program offers. Without it, it answers "
             "no request that brings some."
         ),
-        has=_("takes tools"),
-        lacks=_("takes no tools"),
+        name=_("Tools"),
         if_unset=_("no tools"),
     ),
     "accepts_prefill": AbilityWords(
@@ -60,8 +56,7 @@ ABILITY_WORDS: Mapping[str, AbilityWords] = {
             "Takes over in the middle of an answer and goes on from there. "
             "Servers of vLLM can; many providers refuse."
         ),
-        has=_("continues answers"),
-        lacks=_("does not continue answers"),
+        name=_("Continuation"),
         if_set=_("continues answers"),
     ),
 }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext
+from django.utils.translation import gettext_lazy, gettext_noop, ngettext
 
 from apps.console.ability_words import ABILITY_WORDS
 from apps.engine.errors import PlanFault
@@ -79,6 +79,13 @@ _PLAN_ADVICE = {
     ),
 }
 """What to do about an answer that is not a plan, by how plans are written."""
+_STATES = {
+    (True, True): gettext_lazy("on"),
+    (True, False): gettext_lazy("detected, but off"),
+    (False, True): gettext_lazy("on, but not supported"),
+    (False, False): gettext_lazy("not supported"),
+}
+"""The state of an ability: whether the test detected it, and whether it is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,16 @@ class PlanLine:
 
 
 @dataclass(frozen=True, slots=True)
+class AbilityLine:
+    """What a test says of one ability, beside how it is set."""
+
+    name: str
+    state: str
+    """In words."""
+    is_as_set: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TestLine:
     """The last test of a model, and what to do about it."""
 
@@ -100,14 +117,12 @@ class TestLine:
     result: TestResult
     advice: str
     """Empty: nothing, or nothing we know of."""
-    shown: str
+    abilities: tuple[AbilityLine, ...]
     """What it can do, as it showed. Empty: that was not tried."""
-    unmarked: str
-    """What of that is not marked, so no run counts on it."""
-    missing: str
-    """What is marked, but showed not to be so."""
+    lacks_what_it_needs: bool
+    """A conductor does not support what it is set to need."""
     worker_id: UUID | None
-    """The worker that can be marked for it. None: there is nothing to mark."""
+    """The worker whose abilities can be set as detected. None: they are."""
     plan: tuple[PlanLine, ...] = ()
     """What a conductor planned. Empty: it is a worker, or there is no plan."""
 
@@ -117,29 +132,17 @@ def test_line(model: Worker | Conductor) -> TestLine | None:
     result = last_test(model)
     if result is None:
         return None
-    # In this order always: PostgreSQL has its own for what is stored as JSON.
-    shown = {n: result.abilities[n] for n in ABILITY_WORDS if n in result.abilities}
-    unmarked = unmarked_abilities(model)
+    abilities = tuple(_abilities(model, result))
+    is_worker = isinstance(model, Worker)
+    is_as_set = all(each.is_as_set for each in abilities)
     return TestLine(
         result=result,
         advice=_advice(model, result),
-        shown=", ".join(_words(name, has=has) for name, has in shown.items()),
-        unmarked=_list(unmarked),
-        missing=_list(n for n, has in shown.items() if _is_set(model, n) and not has),
-        worker_id=model.id if unmarked else None,
+        abilities=abilities,
+        lacks_what_it_needs=not is_worker and not is_as_set,
+        worker_id=model.id if is_worker and not is_as_set else None,
         plan=tuple(PlanLine(s.worker, s.subtask, _reads(s)) for s in result.plan),
     )
-
-
-def unmarked_abilities(model: Worker | Conductor) -> list[str]:
-    """Return what a model showed in its last test without being marked for it."""
-    result = last_test(model)
-    abilities = result.abilities if result and result.ok else {}
-    return [
-        name
-        for name in ABILITY_WORDS
-        if abilities.get(name) and not _is_set(model, name)
-    ]
 
 
 def advice_on(error_code: str) -> str:
@@ -164,15 +167,15 @@ def _advice(model: Worker | Conductor, result: TestResult) -> str:
     return advice_on(code)
 
 
+def _abilities(model: Worker | Conductor, result: TestResult) -> Iterator[AbilityLine]:
+    # In this order always: PostgreSQL has its own for what is stored as JSON.
+    for ability, words in ABILITY_WORDS.items():
+        if ability not in result.abilities:
+            continue
+        has, is_set = result.abilities[ability], _is_set(model, ability)
+        yield AbilityLine(str(words.name), str(_STATES[has, is_set]), has == is_set)
+
+
 def _is_set(model: Worker | Conductor, ability: str) -> bool:
     # A conductor is asked only for what it is set to need.
     return bool(getattr(model, ability)) if isinstance(model, Worker) else True
-
-
-def _list(abilities: Iterable[str]) -> str:
-    return ", ".join(_words(name, has=True) for name in abilities)
-
-
-def _words(ability: str, *, has: bool) -> str:
-    words = ABILITY_WORDS[ability]
-    return str(words.has if has else words.lacks)

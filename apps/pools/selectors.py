@@ -64,6 +64,7 @@ from apps.pools.types import (
 
 __all__ = [
     "SnapshotKey",
+    "abilities_not_as_set",
     "access_conductor",
     "access_credential",
     "access_pool",
@@ -227,6 +228,15 @@ def last_test(model: Worker | Conductor) -> TestResult | None:
         for step in kept.get("plan", ())
     )
     return TestResult(**{**kept, "tested_at": tested_at, "plan": plan})
+
+
+def abilities_not_as_set(worker: Worker) -> dict[str, bool]:
+    """Return what a worker's last test found to be other than it is set."""
+    result = last_test(worker)
+    abilities = result.abilities if result and result.ok else {}
+    return {
+        name: has for name, has in abilities.items() if has != getattr(worker, name)
+    }
 
 
 def worker_health(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -219,18 +220,56 @@ def test_conductor_of_another_team_is_not_there(cast, alice):
     assert alice.post(MODELS_URL, {"worker": str(pool.fallback_id)}).status_code == 404
 
 
-def test_what_a_test_showed_is_put_to_use_without_the_form(cast, alice, simulator_url):
+def abilities(cast, name: str) -> tuple[bool, bool, bool]:
+    """Return how a worker's abilities are set: images, tools, continuation."""
+    row = Worker.objects.for_team(cast.team.id).get(name=name)
+    return row.accepts_images, row.accepts_tools, row.accepts_prefill
+
+
+def recorded(cast) -> list[dict[str, Any]]:
+    """Return what the ledger says of changes of workers."""
+    entries = Entry.objects.for_team(cast.team.id).filter(action="worker.updated")
+    return [json.loads(bytes(each.canonical))["data"] for each in entries]
+
+
+def test_first_test_turns_on_what_it_detects_and_off_the_rest(
+    cast, alice, simulator_url
+):
+    alice.post(URL, sent(simulator_url, "sim-delta", "text-only"))
+    assert abilities(cast, "text-only") == (False, True, False)
+    run_tests(cast, alice)
+    assert abilities(cast, "sim-delta") == (True, True, True)
+    assert abilities(cast, "text-only") == (False, False, True)
+    page = words(alice.get(MODELS_URL).content.decode())
+    assert "Images: on. Tools: on. Continuation: on." in page
+    assert "Tools: not supported." in page
+    assert "Set as detected" not in page
+    after = {each["name"]: each["after"] for each in recorded(cast)}
+    assert after == {
+        "sim-delta": {"accepts_images": True, "accepts_prefill": True},
+        "text-only": {"accepts_tools": False, "accepts_prefill": True},
+    }
+
+
+def test_a_later_test_leaves_abilities_to_the_person(cast, alice, simulator_url):
     alice.post(URL, sent(simulator_url, "sim-delta"))
     run_tests(cast, alice)
     worker = Worker.objects.for_team(cast.team.id).get()
-    assert not worker.accepts_images
-    assert "Let runs use it" in alice.get(MODELS_URL).content.decode()
+    worker.accepts_images = False
+    worker.save()
+    run_tests(cast, alice)
+    assert abilities(cast, "sim-delta") == (False, True, True)
+    assert "Set as detected" in alice.get(MODELS_URL).content.decode()
     address = f"/workers/{worker.id}/abilities/"
     assert alice.post(address, {"next": MODELS_URL}).url == MODELS_URL
-    worker.refresh_from_db()
-    assert worker.accepts_images and worker.accepts_prefill
-    assert "Let runs use it" not in alice.get(MODELS_URL).content.decode()
+    assert abilities(cast, "sim-delta") == (True, True, True)
     assert alice.post(address, {"next": "//evil.example/"}).url == "/account/"
+
+
+def test_a_test_that_fails_changes_no_ability(cast, alice, simulator_url):
+    alice.post(URL, sent(simulator_url, "fault-401"))
+    run_tests(cast, alice)
+    assert abilities(cast, "fault-401") == (False, True, False)
 
 
 def test_checklist_is_dismissed_where_one_is(alice):

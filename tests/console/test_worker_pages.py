@@ -225,22 +225,34 @@ def test_save_and_test_shows_what_the_model_said(cast, alice, simulator_url):
     assert "Worker fast added." in page
 
 
-def test_test_says_what_a_model_can_do_and_what_is_not_marked(
-    cast, alice, simulator_url
-):
+def test_test_says_what_a_model_can_do_and_how_that_is_set(cast, alice, simulator_url):
     sent = worker_input(base_url=simulator_url, model="sim-delta", test="1")
     text = words(alice.post(NEW, sent, follow=True).content.decode())
-    assert "Takes images, takes tools, continues answers." in text
-    assert "runs do not use it: takes images, continues answers." in text
-    assert "this test says otherwise" not in text
+    assert "Images: detected, but off." in text
+    assert "Tools: on." in text
+    assert "Continuation: detected, but off." in text
 
 
-def test_test_says_what_is_marked_and_not_so(cast, alice, simulator_url):
+def test_test_says_what_is_on_and_not_supported(cast, alice, simulator_url):
     marked = {"base_url": simulator_url, "model": "text-only", "accepts_images": "on"}
     text = words(
         alice.post(NEW, worker_input(**marked, test="1"), follow=True).content.decode()
     )
-    assert "The form says that it takes images, takes tools; this test" in text
+    assert "Images: on, but not supported. Tools: on, but not supported." in text
+
+
+def test_one_button_sets_abilities_as_the_test_found_them(cast, alice, simulator_url):
+    worker = WorkerFactory.create(
+        team=cast.team, base_url=simulator_url, model="text-only", accepts_images=True
+    )
+    page = alice.post(f"/workers/{worker.id}/test/", follow=True).content.decode()
+    assert "Set as detected" in page
+    url = f"/workers/{worker.id}/abilities/"
+    text = words(alice.post(url, follow=True).content.decode())
+    assert "Images: not supported. Tools: not supported." in text
+    assert "Set as detected" not in text
+    worker.refresh_from_db()
+    assert not worker.accepts_images and not worker.accepts_tools
 
 
 def test_failing_test_names_the_error_and_what_to_do(cast, alice, simulator_url):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
@@ -42,7 +43,7 @@ from apps.console.provider_lookup import (
     new_credential,
     provider_initial,
 )
-from apps.console.test_result_view import test_line, unmarked_abilities
+from apps.console.test_result_view import test_line
 from apps.pools.models import Worker
 from apps.pools.selectors import (
     access_worker,
@@ -51,12 +52,15 @@ from apps.pools.selectors import (
     pool_list,
 )
 from apps.pools.services import (
+    abilities_adopt,
     save_with_credential,
     worker_delete,
+    worker_first_test,
     worker_onboard,
     worker_test,
     worker_update,
 )
+from apps.pools.types import TestResult
 from apps.web.languages import way_back
 from apps.web.team_access import TeamRequest, team_view
 from apps.web.waiting import Work, wait_for
@@ -108,7 +112,9 @@ def worker_test_view(request: TeamRequest, worker_id: uuid.UUID) -> HttpResponse
     """Ask the worker something short and show what it says."""
     require(request, Permission.MANAGE_POOLS)
     worker = access_worker(request.team.id, worker_id)
-    wait_for(request, _testing(request, worker))
+    is_set_up = request.POST.get("from") == "setup"
+    test = worker_first_test if is_set_up else worker_test
+    wait_for(request, _testing(request, worker, test))
     if is_part(request):
         row = worker_row(access_worker(request.team.id, worker_id))
         is_line = request.POST.get("from") == "list"
@@ -116,7 +122,7 @@ def worker_test_view(request: TeamRequest, worker_id: uuid.UUID) -> HttpResponse
         return console_page(request, "console/_worker_tested.html", context, tab=TAB)
     if request.POST.get("from") == "list":
         return redirect(f"{reverse('console:worker_list')}#worker-{worker.id}")
-    if request.POST.get("from") == "setup":
+    if is_set_up:
         return redirect("console:setup_models")
     return redirect("console:worker", worker.id)
 
@@ -145,15 +151,15 @@ def worker_price_adopt(request: TeamRequest, worker_id: uuid.UUID) -> HttpRespon
 def worker_abilities_adopt(
     request: TeamRequest, worker_id: uuid.UUID
 ) -> HttpResponseBase:
-    """Mark a worker for what it showed in its last test, so that runs count on it."""
+    """Turn a worker's abilities on and off as its last test found them."""
     require(request, Permission.MANAGE_POOLS)
     worker = access_worker(request.team.id, worker_id)
-    values = dict.fromkeys(unmarked_abilities(worker), True)
     own_page = reverse("console:worker", args=[worker.id])
     return change_and_tell(
         request,
-        lambda: worker_update(worker=worker, values=values, actor=request.actor),
-        _("Runs use what the test of %(name)s showed.") % {"name": worker.name},
+        lambda: abilities_adopt(worker=worker, actor=request.actor),
+        _("The abilities of %(name)s are set as its test found them.")
+        % {"name": worker.name},
         way_back(request, request.POST.get("next", own_page)),
     )
 
@@ -251,10 +257,14 @@ def _saved(request: TeamRequest, worker: Worker, words: str) -> HttpResponse:
     return response
 
 
-def _testing(request: TeamRequest, worker: Worker) -> Work:
+def _testing(
+    request: TeamRequest,
+    worker: Worker,
+    test: Callable[..., Coroutine[Any, Any, TestResult]] = worker_test,
+) -> Work:
     """Return the work of testing a worker."""
     return partial(
-        worker_test, team_id=request.team.id, worker_id=worker.id, actor=request.actor
+        test, team_id=request.team.id, worker_id=worker.id, actor=request.actor
     )
 
 

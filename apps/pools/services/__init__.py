@@ -6,6 +6,7 @@ field, and nothing is saved. Entries, results and errors never hold a secret. Th
 of providers' prices belongs to the site: no team's ledger has entries of it.
 """
 
+from apps.pools.services.abilities import abilities_adopt, worker_first_test
 from apps.pools.services.conductors import (
     conductor_create,
     conductor_delete,
@@ -59,6 +60,7 @@ from apps.pools.services.workers import worker_create, worker_delete, worker_upd
 __all__ = [
     "NewCredential",
     "PlannerFit",
+    "abilities_adopt",
     "conductor_add",
     "conductor_create",
     "conductor_delete",
@@ -92,6 +94,7 @@ __all__ = [
     "setup_put",
     "worker_create",
     "worker_delete",
+    "worker_first_test",
     "worker_onboard",
     "worker_test",
     "worker_update",
