@@ -6,9 +6,10 @@ how, depends on seed, worker and question alone.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import indent
 
 from apps.simulator import examples, families
@@ -16,6 +17,7 @@ from apps.simulator.briefing import Briefing, BriefingRole, Earlier, last_turn
 from apps.simulator.chance import draw, pick
 from apps.simulator.families import programs
 from apps.simulator.families.solution import Claim, Family, Solution
+from apps.simulator.follow_ups import RevisedProgram, question_before, revised
 from apps.simulator.office import OfficeTask, office_task
 from apps.simulator.workers import SimulatedWorker
 
@@ -60,12 +62,17 @@ def answer(
         return _prepared(worker, example, briefing)
     if task := office_task(briefing.part):
         return _office(task, briefing)
+    if program := revised(briefing.question):
+        return _revision(program, briefing)
     parts = families.split(briefing.part)
     if parts:
         return _several(worker, briefing, parts, seed)
     solved = _solved(briefing)
     if solved is None:
-        return _unknown()
+        before = question_before(briefing.question)
+        if before is None:
+            return _unknown()
+        return answer(worker, replace(briefing, question=before), seed, begun)
     if briefing.role is BriefingRole.PLAN:
         return _outline(briefing, solved)
     own = _believed(worker, briefing, solved, seed)
@@ -234,6 +241,23 @@ def _office(task: OfficeTask, briefing: Briefing) -> SimulatedAnswer:
         draft = briefing.earlier[-1].response.partition(SIGNATURE)[0]
         return SimulatedAnswer("", task.checked(draft))
     return SimulatedAnswer("", task.text)
+
+
+# --- follow-ups about a program -------------------------------------------------------
+
+
+def _revision(program: RevisedProgram, briefing: Briefing) -> SimulatedAnswer:
+    if briefing.role not in (BriefingRole.CHECK, BriefingRole.COMBINE):
+        return SimulatedAnswer(program.code, program.text)
+    draft = briefing.earlier[-1].response.partition(SIGNATURE)[0]
+    code = block[1] if (block := FENCE.search(draft)) else ""
+    if code != program.code:
+        note = "*The draft did not do what was asked; this does.*"
+        return SimulatedAnswer(program.code, f"{program.text}\n\n{note}")
+    names = [n.name for n in ast.parse(code).body if isinstance(n, ast.FunctionDef)]
+    defined = " and ".join(f"`{name}`" for name in names)
+    note = f"*Checked: Python reads it, and it defines {defined}.*"
+    return SimulatedAnswer(code, f"{draft}\n\n{note}")
 
 
 # --- planning, and what is beyond a simulated worker ----------------------------------

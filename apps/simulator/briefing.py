@@ -110,16 +110,25 @@ def _without_additions(text: str) -> str:
     return "".join(kept) + ("" if open_name else text[start:])
 
 
+def turns(question: str) -> tuple[tuple[str, str], ...]:
+    """Return speaker and text of each turn of a conversation that is one question.
+
+    Speakers are `User`, `Assistant`, `Tool result` and `Assistant calls a tool`. A
+    question that is no conversation has no turns.
+    """
+    marks = list(_TURN.finditer(question))
+    ends = [mark.start() for mark in marks[1:]] + [len(question)]
+    return tuple(
+        (mark["who"], question[mark.end() : end].strip())
+        for mark, end in zip(marks, ends, strict=False)
+    )
+
+
 def last_turn(question: str) -> str:
     """Return what the user said last in a conversation, else the whole question."""
-    turns = list(_TURN.finditer(question))
-    last = next(
-        (n for n in reversed(range(len(turns))) if turns[n]["who"] == "User"), 0
-    )
-    if len(turns) < 2 or turns[last]["who"] != "User":
-        return question
-    end = turns[last + 1].start() if last + 1 < len(turns) else len(question)
-    return question[turns[last].end() : end].strip()
+    said = turns(question)
+    asked = [text for who, text in said if who == "User"]
+    return asked[-1] if len(said) > 1 and asked else question
 
 
 def read(text: str) -> Briefing:

@@ -17,6 +17,7 @@ from apps.simulator import examples, families
 from apps.simulator.briefing import last_turn
 from apps.simulator.conductor_prompt import ConductorTask, ListedModel
 from apps.simulator.families.solution import Family
+from apps.simulator.follow_ups import question_before, revised
 from apps.simulator.office import office_task
 from apps.simulator.suitability import Chooser, Need
 
@@ -86,10 +87,14 @@ def _shaped(task: ConductorTask, chooser: Chooser) -> PlanDraft:
         return _prepared(example, chooser)
     if (text := office_task(question)) and task.max_steps >= 2:
         return _on_texts(text.kind, chooser)
+    if revised(task.question) and task.max_steps >= 2:
+        return _on_texts("earlier program", chooser)
     parts = families.split(question)
     if parts and len(parts) < task.max_steps:
         return _several(parts, chooser)
     solved = families.solve(question)
+    if solved is None and (before := question_before(task.question)):
+        return _shaped(replace(task, question=before), chooser)
     if solved is None:  # nobody can answer it, so one says so
         return single_answer(Need.GENERAL, chooser)
     if solved.family is Family.ARITHMETIC and task.max_steps >= 3:

@@ -36,6 +36,7 @@ from apps.simulator.chance import draw
 from apps.simulator.conductor import PlanDraft, Shape, SimulatedStep
 from apps.simulator.continuation import continued
 from apps.simulator.families.solution import Family
+from apps.simulator.follow_ups import question_before
 from apps.simulator.reply import SimulatedReply, cut, reply
 from apps.simulator.request import SimulatedRequest
 from apps.simulator.structured import as_json
@@ -146,14 +147,29 @@ def _work_on_bench(
     ):
         return _as_judge(worker, judged, text, seed)
     read = briefing.read(text)
-    if everyday := _everyday(worker, read.part):
+    explained = _explained(worker, read, request, seed)
+    if explained is None and (everyday := _everyday(worker, read.part)):
         return work(everyday, request, seed)
-    answered = bench_answer(worker, read, seed, request.begun)
+    answered = explained or bench_answer(worker, read, seed, request.begun)
     return SimulatedReply(
         cut(_shown(worker.name, answered, request)),
         first_token_s=_first_token_s(worker, text, seed),
         tokens_per_s=worker.tokens_per_s,
     )
+
+
+def _explained(
+    worker: BenchWorker, read: Briefing, request: SimulatedRequest, seed: int
+) -> SimulatedAnswer | None:
+    """Return the answer to the task before with its method, if that is wanted."""
+    question = question_before(read.question)
+    task = recognise(question, worker.forms) if question else None
+    if question is None or task is None:
+        return None
+    again = replace(read, question=question)
+    answered = bench_answer(worker, again, seed, request.begun)
+    text = f"{answered.text}\n\nHow it is done: {task.method}"
+    return replace(answered, text=text)
 
 
 def _everyday(worker: BenchWorker, question: str) -> SimulatedWorker | None:

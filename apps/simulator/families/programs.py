@@ -23,6 +23,8 @@ class Program:
     """What the bug does."""
     examples: tuple[tuple[str, str], ...]
     """Calls and their results."""
+    recursive: str
+    """The same function, which calls itself."""
 
     @property
     def wrong_code(self) -> str:
@@ -44,6 +46,11 @@ PROGRAMS = (
         ("range(n)", "range(n - 1)"),
         "the loop ran once too little, so every result was one place early",
         (("fibonacci(0)", "0"), ("fibonacci(1)", "1"), ("fibonacci(10)", "55")),
+        "def fibonacci(n: int) -> int:\n"
+        '    """Return the nth Fibonacci number; the 0th is 0."""\n'
+        "    if n < 2:\n"
+        "        return n\n"
+        "    return fibonacci(n - 1) + fibonacci(n - 2)",
     ),
     Program(
         "is_prime",
@@ -62,6 +69,13 @@ PROGRAMS = (
         ("divisor * divisor <= n", "divisor * divisor < n"),
         "squares of primes such as 9 passed as primes",
         (("is_prime(2)", "True"), ("is_prime(9)", "False"), ("is_prime(97)", "True")),
+        "def is_prime(n: int, divisor: int = 2) -> bool:\n"
+        '    """Say whether n is a prime number."""\n'
+        "    if n < 2:\n"
+        "        return False\n"
+        "    if divisor * divisor > n:\n"
+        "        return True\n"
+        "    return n % divisor != 0 and is_prime(n, divisor + 1)",
     ),
     Program(
         "gcd",
@@ -75,6 +89,9 @@ PROGRAMS = (
         ("a % b", "a // b"),
         "it took the quotient in place of the remainder",
         (("gcd(12, 18)", "6"), ("gcd(7, 5)", "1"), ("gcd(0, 4)", "4")),
+        "def gcd(a: int, b: int) -> int:\n"
+        '    """Return the greatest common divisor of a and b."""\n'
+        "    return gcd(b, a % b) if b else abs(a)",
     ),
     Program(
         "factorial",
@@ -91,6 +108,11 @@ PROGRAMS = (
         ("range(2, n + 1)", "range(2, n)"),
         "the loop left out n itself",
         (("factorial(0)", "1"), ("factorial(1)", "1"), ("factorial(5)", "120")),
+        "def factorial(n: int) -> int:\n"
+        '    """Return n!, the product of the whole numbers from 1 to n."""\n'
+        "    if n < 0:\n"
+        '        raise ValueError("n must not be negative")\n'
+        "    return 1 if n < 2 else n * factorial(n - 1)",
     ),
     Program(
         "fizzbuzz",
@@ -106,6 +128,12 @@ PROGRAMS = (
         ("range(1, n + 1)", "range(1, n)"),
         "the last line was missing",
         (("fizzbuzz(3)", "['1', '2', 'Fizz']"), ("fizzbuzz(15)[-1]", "'FizzBuzz'")),
+        "def fizzbuzz(n: int) -> list[str]:\n"
+        '    """Return the FizzBuzz lines from 1 to n."""\n'
+        "    if n < 1:\n"
+        "        return []\n"
+        '    word = "Fizz" * (n % 3 == 0) + "Buzz" * (n % 5 == 0)\n'
+        "    return [*fizzbuzz(n - 1), word or str(n)]",
     ),
     Program(
         "is_palindrome",
@@ -121,6 +149,12 @@ PROGRAMS = (
             ("is_palindrome('Never odd or even')", "True"),
             ("is_palindrome('ab')", "False"),
         ),
+        "def is_palindrome(text: str) -> bool:\n"
+        '    """Say whether text reads the same backwards, punctuation aside."""\n'
+        '    kept = "".join(c for c in text.casefold() if c.isalnum())\n'
+        "    if len(kept) < 2:\n"
+        "        return True\n"
+        "    return kept[0] == kept[-1] and is_palindrome(kept[1:-1])",
     ),
     Program(
         "reverse_string",
@@ -133,6 +167,9 @@ PROGRAMS = (
         ("text[::-1]", "text[-2::-1]"),
         "the last letter was lost",
         (("reverse_string('abc')", "'cba'"), ("reverse_string('')", "''")),
+        "def reverse_string(text: str) -> str:\n"
+        '    """Return text from its end to its start."""\n'
+        '    return reverse_string(text[1:]) + text[0] if text else ""',
     ),
     Program(
         "count_vowels",
@@ -144,6 +181,12 @@ PROGRAMS = (
         ("text.casefold()", "text"),
         "vowels in upper case were not counted",
         (("count_vowels('Apple')", "2"), ("count_vowels('rhythm')", "0")),
+        "def count_vowels(text: str) -> int:\n"
+        '    """Return how many vowels text has."""\n'
+        "    if not text:\n"
+        "        return 0\n"
+        '    is_vowel = text[0].casefold() in "aeiou"\n'
+        "    return is_vowel + count_vowels(text[1:])",
     ),
     Program(
         "binary_search",
@@ -162,6 +205,16 @@ PROGRAMS = (
         ("values[middle] < wanted", "values[middle] <= wanted"),
         "it stepped past the value it was looking for",
         (("binary_search([1, 3, 5], 5)", "2"), ("binary_search([1, 3], 2)", "-1")),
+        "def binary_search(values: list[int], wanted: int, low: int = 0) -> int:\n"
+        '    """Return the index of wanted in the sorted values, or -1."""\n'
+        "    if not values:\n"
+        "        return -1\n"
+        "    middle = len(values) // 2\n"
+        "    if values[middle] == wanted:\n"
+        "        return low + middle\n"
+        "    if values[middle] < wanted:\n"
+        "        return binary_search(values[middle + 1 :], wanted, low + middle + 1)\n"
+        "    return binary_search(values[:middle], wanted, low)",
     ),
     Program(
         "sum_of_digits",
@@ -173,6 +226,10 @@ PROGRAMS = (
         ("str(abs(n))", "str(n)[1:]"),
         "the first digit was skipped",
         (("sum_of_digits(482)", "14"), ("sum_of_digits(-7)", "7")),
+        "def sum_of_digits(n: int) -> int:\n"
+        '    """Return the sum of the decimal digits of n."""\n'
+        "    n = abs(n)\n"
+        "    return n if n < 10 else n % 10 + sum_of_digits(n // 10)",
     ),
 )
 ASKS_FOR_CODE = re.compile(

@@ -1,0 +1,215 @@
+"""Follow-ups about a program: simulated workers change the one that was answered.
+
+A change is made to the text that stands in the conversation, with the faults it has.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from apps.simulator.briefing import turns
+from apps.simulator.families import programs
+from apps.simulator.families.programs import Program
+
+MAX_PROGRAM = 4_000
+"""Characters of a program that is changed."""
+MAX_WISH = 300
+"""Characters of a follow-up; a longer one wants more than one change."""
+PROGRAM = re.compile(r"```python\n((?:(?!\n?```).)*+)\n```", re.DOTALL)
+NAME = re.compile(
+    r"\b(?:renam\w+\b.*?\bto|call (?:it|the function)|name it)\s+[`'\"“]?"
+    r"(?P<name>[A-Za-z_]\w{0,60})",
+    re.IGNORECASE,
+)
+WHY = re.compile(
+    r"\b(?:explain|why|are you sure"
+    r"|how (?:does|did|do|is|was)\b.*\b(?:it|this|that|you)"
+    r"|(?:show|give) (?:me )?(?:the|your) (?:steps|working|reason\w*))\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RevisedProgram:
+    """A program after a follow-up."""
+
+    code: str
+    note: str
+    """What was done to it, as a sentence."""
+
+    @property
+    def text(self) -> str:
+        """Return the answer in Markdown."""
+        return f"```python\n{self.code}\n```\n\n{self.note}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """The program of the last answer, and what it is."""
+
+    code: str
+    function: ast.FunctionDef
+    known: Program
+
+    @property
+    def name(self) -> str:
+        return self.function.name
+
+    def renamed(self, code: str) -> str:
+        """Return code of the known program under the name that it has by now."""
+        return _renamed(code, self.known.name, self.name)
+
+
+Change = Callable[[_Answered, str], RevisedProgram | None]
+"""Takes the program and the follow-up; None: not with this follow-up."""
+
+
+def revised(question: str) -> RevisedProgram | None:
+    """Return the last program of a conversation as its last turn wants it.
+
+    None: the last turn wants nothing that is known here, or there is no program.
+    """
+    *before, (who, wish) = turns(question) or (("", ""),)
+    if who != "User" or len(wish) > MAX_WISH:
+        return None
+    answered = _answered(before)
+    if answered is None:
+        return None
+    changes = (change(answered, wish) for change in CHANGES)
+    return next((change for change in changes if change is not None), None)
+
+
+def question_before(question: str) -> str | None:
+    """Return the question whose answer the last turn wants explained, if it does."""
+    *before, (who, wish) = turns(question) or (("", ""),)
+    if who != "User" or len(wish) > MAX_WISH or not WHY.search(wish):
+        return None
+    asked = (text for who, text in reversed(before) if who == "User")
+    return next((text for text in asked if not WHY.search(text)), None)
+
+
+def _answered(before: list[tuple[str, str]]) -> _Answered | None:
+    asked = (text for who, text in reversed(before) if who == "User")
+    known = next((p for text in asked if (p := programs.find(text))), None)
+    said = (text for who, text in reversed(before) if who == "Assistant")
+    blocks = next((found for text in said if (found := PROGRAM.findall(text))), [])
+    code = blocks[0] if blocks else ""
+    if known is None or not 0 < len(code) <= MAX_PROGRAM:
+        return None
+    try:
+        functions = [n for n in ast.parse(code).body if isinstance(n, ast.FunctionDef)]
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    return _Answered(code, functions[0], known) if functions else None
+
+
+def _renamed(code: str, before: str, after: str) -> str:
+    return re.sub(rf"\b{re.escape(before)}\b", after, code)
+
+
+def _rename(answered: _Answered, wish: str) -> RevisedProgram | None:
+    name = match["name"] if (match := NAME.search(wish)) else ""
+    if not name or keyword.iskeyword(name):
+        return None
+    code = _renamed(answered.code, answered.name, name)
+    return RevisedProgram(code, f"`{answered.name}` is called `{name}` now.")
+
+
+def _test(answered: _Answered, wish: str) -> RevisedProgram | None:
+    if not re.search(r"\b(?:unit )?tests?\b|\basserts?\b", wish, re.IGNORECASE):
+        return None
+    checks = "\n".join(
+        f"    assert {answered.renamed(call)} == {result}"
+        for call, result in answered.known.examples
+    )
+    code = f"{answered.code}\n\n\ndef test_{answered.name}() -> None:\n{checks}"
+    number = len(answered.known.examples)
+    return RevisedProgram(code, f"The test makes {number} calls; pytest runs it.")
+
+
+def _recurse(answered: _Answered, wish: str) -> RevisedProgram | None:
+    if not re.search(r"\brecursi", wish, re.IGNORECASE):
+        return None
+    if _calls_itself(answered):
+        return RevisedProgram(answered.code, "It is recursive already.")
+    code = answered.renamed(answered.known.recursive)
+    return RevisedProgram(code, "It calls itself now, in place of a loop.")
+
+
+def _iterate(answered: _Answered, wish: str) -> RevisedProgram | None:
+    if not re.search(r"\biterati|\bloops?\b", wish, re.IGNORECASE):
+        return None
+    if not _calls_itself(answered):
+        note = "It is iterative already: it does not call itself."
+        return RevisedProgram(answered.code, note)
+    code = answered.renamed(answered.known.code)
+    return RevisedProgram(code, "It no longer calls itself.")
+
+
+def _refuse_negatives(answered: _Answered, wish: str) -> RevisedProgram | None:
+    if not re.search(r"\bnegativ|\bbelow (?:0|zero)\b", wish, re.IGNORECASE):
+        return None
+    numbers = [
+        argument.arg
+        for argument in answered.function.args.args
+        if isinstance(argument.annotation, ast.Name) and argument.annotation.id == "int"
+    ]
+    if not numbers:
+        return RevisedProgram(answered.code, "It takes no single number.")
+    guard = f"if {numbers[0]} < 0:"
+    if guard in answered.code:
+        return RevisedProgram(answered.code, "It refuses negative numbers already.")
+    first = next(n for n in answered.function.body if not _is_docstring(n))
+    lines = answered.code.split("\n")
+    error = f'raise ValueError("{numbers[0]} must not be negative")'
+    lines[first.lineno - 1 : first.lineno - 1] = [f"    {guard}", f"        {error}"]
+    return RevisedProgram("\n".join(lines), "A negative number is an error now.")
+
+
+def _document(answered: _Answered, wish: str) -> RevisedProgram | None:
+    if not re.search(r"\bdocstring|\btype hints?|\bannotat|\btyped\b", wish, re.I):
+        return None
+    arguments = answered.function.args.args
+    is_typed = answered.function.returns and all(a.annotation for a in arguments)
+    has_docstring = ast.get_docstring(answered.function) is not None
+    present = ["type hints"] * bool(is_typed) + ["a docstring"] * has_docstring
+    note = f"It has {' and '.join(present)} already." if present else ""
+    return RevisedProgram(answered.code, note) if note else None
+
+
+def _explain(answered: _Answered, wish: str) -> RevisedProgram | None:
+    if not WHY.search(wish):
+        return None
+    calls = "; ".join(
+        f"`{answered.renamed(call)}` is `{result}`"
+        for call, result in answered.known.examples
+    )
+    return RevisedProgram(answered.code, f"{answered.known.plan} So {calls}.")
+
+
+def _calls_itself(answered: _Answered) -> bool:
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == answered.name
+        for node in ast.walk(answered.function)
+    )
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+CHANGES: tuple[Change, ...] = (
+    _rename,
+    _test,
+    _recurse,
+    _iterate,
+    _refuse_negatives,
+    _document,
+    _explain,
+)
