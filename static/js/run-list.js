@@ -8,6 +8,7 @@ const TYPED_MS = 350;
 const FRESH_MS = 5000;
 const form = document.querySelector("#run-filters");
 const count = document.querySelector("#run-count");
+const folded = document.querySelector("#filters-summary");
 const news = document.querySelector("#run-news");
 /** The rows as the server drew them, by run. @type {Map<string, string>} */
 const drawn = new Map();
@@ -39,6 +40,7 @@ async function show(address) {
     noteRows(main);
     count.textContent = main.querySelector("#run-count").textContent;
     news.textContent = count.textContent;
+    folded.textContent = main.querySelector("#filters-summary").textContent;
     const fresh = main.querySelector("#run-results");
     localiseTimes(fresh);
     results.replaceWith(fresh);

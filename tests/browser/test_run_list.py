@@ -9,6 +9,7 @@ from channels.db import database_sync_to_async
 from playwright.async_api import expect
 
 from apps.runs.models import Run, RunState
+from tests.browser.screens import PHONE, fits
 from tests.conftest import Site
 from tests.rest.things import make_run
 
@@ -50,3 +51,30 @@ async def test_run_started_elsewhere_appears_and_its_state_changes(
     await expect(link).to_be_focused()
     await end(site, run_id)
     await expect(row).to_have_attribute("data-state", "failed")
+
+
+async def test_phone_shows_the_first_run_and_folds_the_filters(
+    site: Site, visit: Any
+) -> None:
+    await make(site.cast, title="the first")
+    page = (await visit(site.cast.bob, size=PHONE)).page
+    await page.goto("/runs/")
+    row = await page.locator("tr.row").bounding_box()
+    assert row is not None
+    assert row["y"] < 0.45 * PHONE[1]
+    state = page.locator("#state")
+    await expect(state).to_be_hidden()
+    await page.get_by_text("Filters", exact=True).press("Enter")
+    await state.select_option("failed")
+    await expect(page.get_by_text("Filters (1)")).to_be_visible()
+    await expect(state).to_be_visible()
+    await fits(page)
+
+
+async def test_wide_page_shows_the_filters_without_a_fold(
+    site: Site, visit: Any
+) -> None:
+    page = (await visit(site.cast.bob)).page
+    await page.goto("/runs/?state=failed")
+    await expect(page.locator("#state")).to_be_visible()
+    await expect(page.get_by_text("Filters (1)")).to_be_hidden()

@@ -256,6 +256,16 @@ class RunFilterForm(forms.Form):
         return [n for n, value in self.cleaned_data.items() if value and n != "sort"]
 
     @property
+    def folded_set(self) -> list[str]:
+        """Return the filters that somebody set and that a narrow page folds away."""
+        if self.is_usual:
+            return []
+        usual = {"q"}
+        if self._get("source") == BY_CALLERS:
+            usual.add("source")
+        return [name for name in self.names_set if name not in usual]
+
+    @property
     def is_active(self) -> bool:
         """Say whether somebody has set a filter."""
         return bool(self.names_set) and not self.is_usual
