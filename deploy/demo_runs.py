@@ -42,6 +42,8 @@ REPORT_PROMPTS = (
 """Of a program that has a budget."""
 REPORT_SHARE = Decimal("0.6")
 """Of that budget, which these take."""
+ALERT_PERCENT = 50
+"""Of a budget that is spent when the demo's rule alerts: those runs do it."""
 MODEL = "conductor-ultra"
 FOLDER = "Examples"
 
@@ -93,6 +95,8 @@ def _converse(site: httpx.Client, example: PreparedExample) -> None:
 
 def _report(member: httpx.Client, api: str) -> None:
     """Make the runs of a program with a key and a budget of its own, mostly used up."""
+    rule = {"threshold": ALERT_PERCENT}
+    _json(member.patch("alert-rules/budget/", json=rule))
     key = _json(member.post("keys/", json={"name": "Weekly report"}))
     budget = {"kind": "key", "api_key_id": key["id"], "period": "month"}
     made = _json(member.post("budgets/", json={**budget, "limit_usd": "1.00"}))

@@ -82,6 +82,21 @@ def test_figures_of_today_are_those_of_their_lists(cast: Any, alice: Client):
     assert found["Latency today, median"][0] == "2.0 s"
 
 
+def test_first_day_lists_runs_and_the_second_draws_days(cast: Any, alice: Client):
+    now = timezone.now()
+    answered(cast, now, title="Of a person")
+    answered(cast, now, title="Of an evaluation", source="evaluation")
+    first = text_of(alice.get("/home/"))
+    assert "Newest runs" in first
+    assert "Of a person" in first
+    assert "Of an evaluation" not in first
+    assert "Last 14 days" not in first
+    answered(cast, now - timedelta(days=2))
+    second = text_of(alice.get("/home/"))
+    assert "Last 14 days" in second
+    assert "Newest runs" not in second
+
+
 def test_money_of_today_and_of_the_month(cast: Any, alice: Client):
     answered(cast, timezone.now(), cost_micros=2_000_000)
     found = figures(alice)

@@ -25,13 +25,18 @@ from apps.console.pool_rows import WorkerRow
 from apps.engine.usage import Cost
 from apps.insights.selectors import query_report
 from apps.insights.types import Inquiry, QueryFigures
-from apps.runs.models import RunState
-from apps.runs.selectors import usage_by
-from apps.runs.types import UsageRow
+from apps.runs.models import Run, RunState
+from apps.runs.selectors import run_list, usage_by
+from apps.runs.types import RunFilters, UsageRow
 from apps.web import formats
+from apps.web.run_addresses import BY_CALLERS, sources_of
 
 DAYS = 14
 """Days in the charts, today included."""
+MIN_CHART_DAYS = 2
+"""With runs on fewer days a chart of days would be one bar."""
+NEWEST_RUNS = 6
+"""Listed where there are no charts yet."""
 BUDGETS_SHOWN = 4
 SHOWN_CHARTS = ("latency",)
 """Of the charts of insights."""
@@ -57,6 +62,8 @@ class RunFigures:
     """The table behind the charts, newest first."""
     is_complete: bool
     """False: runs of some days are still being summed."""
+    newest: Sequence[Run]
+    """The newest runs of people and API clients, where there are no charts yet."""
 
 
 def run_figures(team_id: uuid.UUID, now: datetime) -> RunFigures:
@@ -67,6 +74,11 @@ def run_figures(team_id: uuid.UUID, now: datetime) -> RunFigures:
     today = replace(asked, since=midnight)
     report = query_report(asked, "day")
     rows = {date.fromisoformat(row.key): row for row in report.days}
+    if len(rows) < MIN_CHART_DAYS:
+        callers = RunFilters(sources=sources_of(BY_CALLERS))
+        newest = run_list(team_id=team_id, filters=callers)[:NEWEST_RUNS]
+        figures = _of_today(today, rows.get(now.date()))
+        return RunFigures(figures, (), (), report.is_complete, tuple(newest))
     runs = bar_chart(
         "runs",
         _("Runs"),
@@ -80,6 +92,7 @@ def run_figures(team_id: uuid.UUID, now: datetime) -> RunFigures:
         charts=[runs, *(each for each in others if each.name in SHOWN_CHARTS)],
         days=day_lines(report, asked),
         is_complete=report.is_complete,
+        newest=(),
     )
 
 
