@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import ipaddress
 import socket
 from collections.abc import Callable, Iterator
@@ -14,6 +15,8 @@ from django.test import override_settings
 
 from apps.accounts.models import Membership, Role, Team, User
 from apps.audit import jobs
+from apps.pools import known_providers, selectors
+from apps.pools.types import KnownProvider
 from apps.simulator.app import create_app
 from conductor_site.redis_backends import caches, channel_layers
 from tests.factories import (
@@ -95,6 +98,18 @@ def locked_url() -> Iterator[str]:
     """A provider that answers nobody without its key."""
     with serving(create_app(speed=0, api_key=PROVIDER_KEY), ws="none") as url:
         yield f"{url}/v1"
+
+
+@pytest.fixture
+def listed_provider(monkeypatch: pytest.MonkeyPatch, locked_url: str) -> KnownProvider:
+    """The one known provider of the site; its keys look like `PROVIDER_KEY`."""
+    first = known_providers.KNOWN_PROVIDERS[0]
+    known = dataclasses.replace(
+        first, name="Lab", base_url=locked_url, key_form=f"{PROVIDER_KEY[:3]}.*"
+    )
+    for module in (known_providers, selectors):
+        monkeypatch.setattr(module, "KNOWN_PROVIDERS", (known,))
+    return known
 
 
 @pytest.fixture

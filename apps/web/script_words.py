@@ -102,6 +102,7 @@ TEXTS = (
     gettext_noop("Live updates are not available any more. Reload the page to go on."),
     gettext_noop("Run: {state}"),
     gettext_noop("Of the marked ones that would be {name}."),
+    gettext_noop("The first {most} are marked; more are not tested at a time."),
     gettext_noop("Testing: {done} of {total} done."),
     gettext_noop("Asking…"),
     gettext_noop(

@@ -13,6 +13,19 @@ function suited() {
   place.textContent = best && !isChosen ? say("Of the marked ones that would be {name}.").replace("{name}", () => best.value) : "";
 }
 
+/** Marks the models that are shown, as many as may be tested at a time; or none of them. */
+function selectAll(button) {
+  const most = Number(button.dataset.most);
+  const shown = [...form.querySelectorAll(".model:not([hidden]) [name=models]")];
+  const chosen = shown.slice(0, most);
+  const isOn = chosen.some((box) => !box.checked);
+  for (const box of form.querySelectorAll("[name=models]")) box.checked = isOn && chosen.includes(box);
+  button.setAttribute("aria-pressed", isOn);
+  form.querySelector("[data-most-marked]").textContent = isOn && shown.length > most
+    ? say("The first {most} are marked; more are not tested at a time.").replace("{most}", most) : "";
+  suited();
+}
+
 function filter(words) {
   for (const model of form.querySelectorAll(".model")) {
     model.hidden = !model.textContent.toLowerCase().includes(words.toLowerCase().trim());
@@ -26,6 +39,9 @@ function ready() {
 }
 
 form.addEventListener("change", suited);
+form.addEventListener("click", (event) => {
+  if (event.target.matches?.("[data-select-all]")) selectAll(event.target);
+});
 form.addEventListener("listed", ready);
 form.addEventListener("input", (event) => {
   if (event.target.id === "model-filter") filter(event.target.value);

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import uuid
 
 import pytest
 
 from apps.audit.models import Entry
-from apps.pools import known_providers, selectors
 from apps.pools.models import Credential, Pool, Worker
-from apps.pools.selectors import known_provider_list, provider_of_key
+from apps.pools.selectors import provider_of_key
 from tests.console.models import SECRET, signed_in, words
 from tests.console.test_set_up import MODELS_URL, run_tests, sent
 from tests.factories import PoolFactory
@@ -23,18 +21,6 @@ DIGITS = "0123456789" * 10
 @pytest.fixture
 def alice(cast):
     return signed_in(cast.alice)
-
-
-@pytest.fixture
-def provider(monkeypatch, locked_url):
-    """A known provider whose keys look like the secret."""
-    first = known_provider_list()[0]
-    known = dataclasses.replace(
-        first, name="Lab", base_url=locked_url, key_form=SECRET[:3] + ".*"
-    )
-    for module in (known_providers, selectors):
-        monkeypatch.setattr(module, "KNOWN_PROVIDERS", (known,))
-    return known
 
 
 @pytest.mark.parametrize(
@@ -62,12 +48,12 @@ def test_other_texts_are_no_keys(key):
     assert provider_of_key(key) is None
 
 
-def test_a_key_is_stored_and_its_models_are_there_to_mark(cast, alice, provider):
+def test_a_key_is_stored_and_its_models_are_there_to_mark(cast, alice, listed_provider):
     page = alice.post(URL, {"access": f" {SECRET} "}).content.decode()
     key = Credential.objects.for_team(cast.team.id).get()
-    assert key.is_bound_to(provider.base_url)
+    assert key.is_bound_to(listed_provider.base_url)
     assert SECRET not in page
-    assert f'action="/setup/?provider={provider.id}"' in page
+    assert f'action="/setup/?provider={listed_provider.id}"' in page
     assert f'value="{key.id}" selected' in page
     assert page.count('data-rank="0" checked') == 1
     assert len(re.findall(r'name="models"[^>]* checked>', page)) == 3
@@ -75,7 +61,35 @@ def test_a_key_is_stored_and_its_models_are_there_to_mark(cast, alice, provider)
         assert SECRET.encode() not in bytes(entry.canonical)
 
 
-def test_a_key_that_is_refused_is_not_stored(cast, alice, provider):
+def test_a_key_that_is_stored_is_used_again(cast, alice, listed_provider):
+    for _ in range(2):
+        alice.post(URL, {"access": SECRET})
+    key = Credential.objects.for_team(cast.team.id).get()
+    pasted = sent(listed_provider.base_url, "sim-delta")
+    alice.post(
+        f"/setup/?provider={listed_provider.id}",
+        {**pasted, "credential_id": "new", "secret": SECRET},
+    )
+    worker = Worker.objects.for_team(cast.team.id).get()
+    assert worker.credential == key
+    assert Credential.objects.for_team(cast.team.id).count() == 1
+    kept = Entry.objects.for_team(cast.team.id).filter(action="credential.created")
+    assert kept.count() == 1
+
+
+def test_another_key_of_the_same_provider_is_stored_beside_it(
+    cast, alice, listed_provider
+):
+    for secret in (SECRET, f"{SECRET[:3]}another"):
+        data = sent(listed_provider.base_url, "sim-delta", secret=secret)
+        alice.post(
+            f"/setup/?provider={listed_provider.id}", {**data, "credential_id": "new"}
+        )
+    rows = Credential.objects.for_team(cast.team.id).order_by("name")
+    assert [row.name for row in rows] == ["Lab", "Lab 2"]
+
+
+def test_a_key_that_is_refused_is_not_stored(cast, alice, listed_provider):
     wrong = f"{SECRET[:3]}wrong"
     page = words(alice.post(URL, {"access": wrong}).content.decode())
     assert "The models could not be listed." in page

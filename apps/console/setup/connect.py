@@ -6,7 +6,6 @@ and the best suited of these are marked on the wizard's second page.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -23,15 +22,12 @@ from apps.console.provider_lookup import OTHER, credential_name, models_found
 from apps.console.setup.asked_run import asked_run_note
 from apps.console.setup.views import listed_page
 from apps.core.errors import ConductorError
-from apps.pools.model_guesses import planners_first
 from apps.pools.models import Protocol
 from apps.pools.selectors import provider_of_key
-from apps.pools.services import credential_create
+from apps.pools.services import credential_keep
 from apps.web.formats import sentence
 from apps.web.team_access import TeamRequest, team_view
 
-MARKED = 3
-"""Models that are marked at first, the best suited to plan."""
 MAX_ACCESS = 4_000
 """Characters of a key or an address."""
 
@@ -62,8 +58,7 @@ def setup_connect(request: TeamRequest) -> HttpResponseBase:
         except ConductorError as error:
             messages.error(request, sentence(error.message))
             return redirect("console:setup")
-    marked = planners_first(data["base_url"], listed.names)[:MARKED]
-    return listed_page(request, provider_id, kept, listed, marked)
+    return listed_page(request, provider_id, kept, listed)
 
 
 def _server(access: str) -> tuple[str, Mapping[str, str]] | None:
@@ -97,11 +92,11 @@ def _provider(key: str) -> tuple[str, Mapping[str, str]] | None:
 
 
 def _stored(request: TeamRequest, data: Mapping[str, str]) -> str:
-    """Store a key that works, and return the id of the credential."""
+    """Store a key that works, and return the id of the credential that holds it."""
     values = {
-        "name": f"{credential_name(data['base_url'])} {uuid.uuid4().hex[:4]}",
+        "name": credential_name(data["base_url"]),
         "base_url": data["base_url"],
         "secret": data["secret"],
     }
-    row = credential_create(team=request.team, values=values, actor=request.actor)
+    row = credential_keep(team=request.team, values=values, actor=request.actor)
     return str(row.id)

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 from apps.console.pool_rows import WorkerRow, price_words, worker_rows
 from apps.console.test_result_view import TestLine, test_line
-from apps.pools.model_guesses import makes_embeddings, planners_first
+from apps.pools.model_guesses import (
+    makes_embeddings,
+    planners_first,
+    recommended_models,
+)
 from apps.pools.models import Conductor, Pool, Worker, WorkerKind
 from apps.pools.selectors import (
     access_conductor,
@@ -30,6 +34,7 @@ class ModelOption:
     """Its list price in words. Empty: unknown."""
     is_marked: bool
     is_embedding: bool
+    is_recommended: bool
     rank: int | None
     """How well suited it is to plan, from 0, the best. None: it cannot."""
 
@@ -105,12 +110,14 @@ def model_options(
 ) -> list[ModelOption]:
     """Return the models of a provider, those that are marked as such."""
     ranks = {name: place for place, name in enumerate(planners_first(base_url, names))}
+    recommended = recommended_models(base_url, names)
     return [
         ModelOption(
             name=name,
             price=_price(base_url, name),
             is_marked=name in marked,
             is_embedding=makes_embeddings(name),
+            is_recommended=name in recommended and len(names) > len(recommended),
             rank=ranks.get(name),
         )
         for name in names

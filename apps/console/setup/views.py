@@ -7,7 +7,7 @@ of the team's models, and can be opened at any time.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -32,7 +32,7 @@ from apps.console.provider_lookup import (
     provider_initial,
 )
 from apps.console.setup.asked_run import asked_again_url
-from apps.console.setup.forms import ModelsForm, PricesForm
+from apps.console.setup.forms import MAX_MODELS, ModelsForm, PricesForm
 from apps.console.setup.rows import (
     SetupModels,
     model_options,
@@ -40,6 +40,7 @@ from apps.console.setup.rows import (
     setup_models,
 )
 from apps.core.errors import InvalidInput
+from apps.pools.model_guesses import recommended_models
 from apps.pools.models import Worker
 from apps.pools.selectors import access_worker, credential_list, known_provider_list
 from apps.pools.services import (
@@ -235,17 +236,12 @@ def listed_page(
     provider_id: str,
     values: Mapping[str, str],
     found: ModelsFound,
-    marked: Sequence[str],
 ) -> HttpResponse:
-    """Show the second page with models that were just listed, some of them marked."""
+    """Show the second page with the models that were just listed."""
     provider = known_provider_of(provider_id)
     credentials = list(credential_list(request.team.id))
     form = ModelsForm(
-        initial={
-            **provider_initial(provider, credentials),
-            **values,
-            "models": list(marked),
-        },
+        initial={**provider_initial(provider, credentials), **values},
         credentials=credentials,
         is_known=provider is not None,
     )
@@ -262,6 +258,8 @@ def _form_page(
 ) -> HttpResponse:
     names = form.listed_models if found is None else list(found.names)
     base_url = str(form["base_url"].value() or "").strip()
+    # What was just listed has its best models marked, unless others are.
+    marked = form.marked or (recommended_models(base_url, names) if found else [])
     provider_id = provider_id or request.GET.get("provider", "")
     context = {
         "form": form,
@@ -269,7 +267,8 @@ def _form_page(
         "provider": known_provider_of(provider_id),
         "found": found,
         "names": names,
-        "options": model_options(base_url, names, form.marked),
+        "options": model_options(base_url, names, marked),
+        "most": MAX_MODELS,
         "is_listed": found is not None or bool(names) or form.is_bound,
     }
     part, page = "console/_setup_models.html", "console/setup_provider.html"

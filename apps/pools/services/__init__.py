@@ -15,6 +15,7 @@ from apps.pools.services.conductors import (
 from apps.pools.services.credentials import (
     credential_create,
     credential_delete,
+    credential_keep,
     credential_set,
     credential_update,
 )
@@ -69,6 +70,7 @@ __all__ = [
     "conductor_update",
     "credential_create",
     "credential_delete",
+    "credential_keep",
     "credential_set",
     "credential_update",
     "model_calls_have_room",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from itertools import count
 from typing import Any
 
 from apps.accounts.models import Team
@@ -13,8 +14,8 @@ from apps.pools.base_urls import authority, scheme_of
 from apps.pools.credentials import credential_holds, credential_seal
 from apps.pools.models import Conductor, Credential, Worker
 from apps.pools.pool_file_import import credential_put
-from apps.pools.pool_transaction import differences, pool_change
-from apps.pools.selectors import access_credential
+from apps.pools.pool_transaction import PoolChange, differences, pool_change
+from apps.pools.selectors import access_credential, credential_list
 from apps.pools.service_inputs import CredentialChange, CredentialInput
 from apps.pools.validation import Faults, address_fault
 
@@ -42,19 +43,28 @@ def credential_create(
 ) -> Credential:
     """Store a new key, bound to the origin of its base URL. Raises: InvalidFields."""
     given = values_read(CredentialInput, values)
-    bound = {"scheme": scheme_of(given.base_url), "host": authority(given.base_url)}
     with pool_change(team.id, actor) as change:
-        rows = Credential.objects.for_team(team.id)
-        faults = Faults()
-        faults.add("base_url", address_fault(given.base_url))
-        if rows.filter(name=given.name, **bound).exists():
-            faults.add("name", TAKEN)
-        faults.raise_any()
-        row = Credential(team=team, name=given.name, **bound)
-        credential_seal(row, given.secret.get_secret_value())
-        row.save()
-        change.record("credential.created", row, after={"name": row.name, **bound})
-    return row
+        return _store(change, team, given, given.name)
+
+
+def credential_keep(
+    *, team: Team, values: Mapping[str, Any], actor: Actor
+) -> Credential:
+    """Return the credential that holds a key for an address, or store the key.
+
+    A new one gets the given name, with a number if that is taken. Raises:
+    InvalidFields.
+    """
+    given = values_read(CredentialInput, values)
+    secret = given.secret.get_secret_value()
+    with pool_change(team.id, actor) as change:
+        rows = list(credential_list(team.id))
+        bound = (row for row in rows if row.is_bound_to(given.base_url))
+        kept = next((row for row in bound if credential_holds(row, secret)), None)
+        if kept is not None:
+            return kept
+        name = _free_name(given.name, {row.name for row in rows})
+        return _store(change, team, given, name)
 
 
 def credential_update(
@@ -96,6 +106,30 @@ def credential_delete(*, credential: Credential, actor: Actor) -> None:
         before = {"name": row.name, **_bound(row)}
         change.record("credential.deleted", row, before=before)
         row.delete()
+
+
+def _store(
+    change: PoolChange, team: Team, given: CredentialInput, name: str
+) -> Credential:
+    bound = {"scheme": scheme_of(given.base_url), "host": authority(given.base_url)}
+    rows = Credential.objects.for_team(team.id)
+    faults = Faults()
+    faults.add("base_url", address_fault(given.base_url))
+    if rows.filter(name=name, **bound).exists():
+        faults.add("name", TAKEN)
+    faults.raise_any()
+    row = Credential(team=team, name=name, **bound)
+    credential_seal(row, given.secret.get_secret_value())
+    row.save()
+    change.record("credential.created", row, after={"name": row.name, **bound})
+    return row
+
+
+def _free_name(wanted: str, taken: Collection[str]) -> str:
+    numbered = (f"{wanted} {number}" for number in count(2))
+    return (
+        wanted if wanted not in taken else next(n for n in numbered if n not in taken)
+    )
 
 
 def _bound(row: Credential) -> dict[str, str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any, TypeVar
 
 from django.db import transaction
@@ -24,8 +23,8 @@ from apps.pools.models import (
     Worker,
     WorkerKind,
 )
-from apps.pools.selectors import access_pool, conductor_list, credential_list, pool_list
-from apps.pools.services.credentials import credential_create
+from apps.pools.selectors import access_pool, conductor_list, pool_list
+from apps.pools.services.credentials import credential_keep
 from apps.pools.services.pools import pool_create, pool_update
 from apps.pools.services.workers import worker_create
 
@@ -83,15 +82,16 @@ def save_with_credential(
 ) -> T:
     """Store a credential, if there is one, and save the model that uses it.
 
-    `save` creates or updates the model of these values. Raises: InvalidFields, with the
-    names of the model's fields.
+    A key that is stored for the address already is used again. `save` creates or
+    updates the model of these values. Raises: InvalidFields, with the names of the
+    model's fields.
     """
     if credential is None:
         return save(values)
-    row = credential_create(
+    row = credential_keep(
         team=team,
         values={
-            "name": _free_name(team, credential.name),
+            "name": credential.name,
             "base_url": values["base_url"],
             "secret": credential.secret,
         },
@@ -141,11 +141,3 @@ def pool_start(
 def _add_place(pool: Pool, worker: Worker, actor: Actor) -> None:
     ids = list(pool.places.values_list("worker_id", flat=True))
     pool_update(pool=pool, values={"worker_ids": [*ids, worker.id]}, actor=actor)
-
-
-def _free_name(team: Team, wanted: str) -> str:
-    taken = {credential.name for credential in credential_list(team.id)}
-    numbered = (f"{wanted} {number}" for number in count(2))
-    return (
-        wanted if wanted not in taken else next(n for n in numbered if n not in taken)
-    )
