@@ -58,6 +58,10 @@ from conductor_site import health, metrics  # noqa: E402
 from conductor_site.runtime import open_runtime  # noqa: E402
 from conductor_site.serving.drain import LOOK_S, drain  # noqa: E402
 from conductor_site.serving.request_turns import Entrance, Turns  # noqa: E402
+from conductor_site.serving.static_files import (  # noqa: E402
+    StaticFilesApplication,
+    static_files,
+)
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -68,13 +72,18 @@ _openings = Turns()
 
 batches = BatchDriver()
 gateway = create_app(wake_batches=batches.wake)
-pages = ServeStaticASGI(django_application, autorefresh=settings.DEBUG)
+others_files = ServeStaticASGI(django_application, autorefresh=settings.DEBUG)
 if settings.IS_PRODUCTION:
-    pages.add_files(str(settings.STATIC_ROOT), prefix=settings.STATIC_URL)
+    others_files.add_files(str(settings.STATIC_ROOT), prefix=settings.STATIC_URL)
 else:  # straight from the source folders: no collectstatic on a laptop
     for finder in (FileSystemFinder(), AppDirectoriesFinder()):
         for storage in finder.storages.values():
-            pages.add_files(storage.location, prefix=settings.STATIC_URL)
+            others_files.add_files(storage.location, prefix=settings.STATIC_URL)
+pages = (
+    others_files
+    if settings.DEBUG
+    else StaticFilesApplication(static_files(), others_files)
+)
 _nowhere: Any = no_such_socket  # Django's `re_path` knows of views alone
 sockets = URLRouter([*run_sockets, *comparison_sockets, re_path("", _nowhere)])
 rest = ProtocolTypeRouter(

@@ -101,8 +101,8 @@ def check_production(**_: Any) -> Messages:
     if not (settings.STATIC_ROOT / "css").is_dir():
         found.append(
             Warning(
-                "CONDUCTOR_VAR_DIR: holds no collected static files, pages will have "
-                "no style; run: python manage.py collectstatic",
+                "CONDUCTOR_VAR_DIR: holds no collected static files, the admin will "
+                "have no style; run: python manage.py collectstatic",
                 id="conductor.W005",
             )
         )

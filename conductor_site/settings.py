@@ -35,6 +35,7 @@ from conductor_site.languages import FORMAT_MODULE_PATH, LANGUAGES  # noqa: F401
 from conductor_site.redis_backends import caches, channel_layers
 from conductor_site.serving.address import served_url
 from conductor_site.single_sign_on import PROVIDER_ID, openid_providers
+from conductor_site.storages import STORAGES  # noqa: F401
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(read_text("CONDUCTOR_VAR_DIR", str(BASE_DIR / "var")))
@@ -189,7 +190,6 @@ CACHES = caches(REDIS_URL)
 LANGUAGE_CODE = "en"
 LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
-USE_TZ = True
 
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR_DIR / "static"

@@ -173,9 +173,12 @@ KEPT: Mapping[str, str] = {
     "conductor_site.asgi._openings": _OF_A_LOOP,
     "conductor_site.asgi.batches": _OF_A_SITE,
     "conductor_site.asgi.django_application": _OF_A_LOOP,
+    "conductor_site.asgi.pages": _OF_CODE,
     "conductor_site.pending_migrations.own_migrations": _OF_CODE,
     "conductor_site.postgresql.base._adapters": _OF_CODE,
     "conductor_site.runtime_tuning._spare_the_collector": "once for each process",
+    "conductor_site.serving.static_files._joining_digest": _OF_CODE,
+    "conductor_site.serving.static_files.static_files": _OF_CODE,
 }
 """Objects that no test can notice, and why."""
 

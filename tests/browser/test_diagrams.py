@@ -182,7 +182,7 @@ async def test_diagram_without_an_end_is_given_up(visit, site, hire):
         '  addEventListener("message",',
     )
     await page.route(
-        "**/diagram-frame.js",
+        "**/diagram-frame.*.js",
         lambda route: route.fulfill(body=changed, content_type="text/javascript"),
     )
     blocks = await blocks_of(page, "flowchart TD\n  A[endless]", FLOWCHART)
