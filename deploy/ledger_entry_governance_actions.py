@@ -316,7 +316,9 @@ GOVERNANCE_ACTIONS: Mapping[str, Action] = {
         "team",
         {
             "format": text("csv or jsonl."),
-            "filters": words("Names of the filters that were set."),
+            "filters": words(
+                "Names of the filters that were set; `selected`: runs were picked."
+            ),
         },
     ),
     "ledger_export.requested": Action(

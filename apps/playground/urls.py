@@ -12,6 +12,7 @@ from apps.playground import (
     views,
 )
 from apps.playground.composing import attachment_views, presets
+from apps.playground.run_lists import selected
 from apps.playground.run_lists import views as list_views
 from apps.playground.sharing import shared_page
 from apps.playground.sharing import views as sharing_views
@@ -85,6 +86,7 @@ urlpatterns = [
     path("team/", views.team_select, name="team_select"),
     path("runs/", list_views.run_list_page, name="run_list"),
     path("runs/<uuid:run_id>/tags/", list_views.run_tags, name="run_tags"),
+    path("runs/selected/", selected.runs_selected, name="runs_selected"),
     path("runs/columns/", list_views.run_list_columns, name="run_list_columns"),
     path("presets/choices/", presets.preset_choices, name="preset_choices"),
     path(

@@ -16,11 +16,14 @@ from apps.core.plain_text import plain_line
 from apps.core.validation import clean_fields, clean_items, clean_text
 from apps.runs.label_types import Label, RunLabels
 from apps.runs.models import Run, RunLabel
+from apps.runs.selection import RunsChanged, UnchangedReason
 
 TAG_LENGTH = 50
 MOST_TAGS = 20
 """Of one run."""
 RUN_TAGGED = "run.tagged"
+TAGGED_BATCH_SIZE = 100
+"""Runs whose tags change in one transaction; it holds the team's chain at its end."""
 
 
 def labels_of(team_id: UUID, run_ids: Collection[UUID]) -> dict[UUID, RunLabels]:
@@ -71,8 +74,87 @@ def run_tags_set(*, run: Run, tags: Any, actor: Actor) -> tuple[str, ...]:
             RunLabel(team_id=run.team_id, name="", value=tag, run_id=run.id)
             for tag in new
         )
-        _record(run, tuple(wanted), len(new), len(gone), actor)
+        draft = _draft(run, tuple(wanted), len(new), len(gone), actor)
+        entries_append(batch=Batch(run.team_id, (draft,)))
     return tuple(sorted(wanted))
+
+
+def runs_tags_change(
+    *,
+    team_id: UUID,
+    runs: Sequence[Run],
+    add: Any = (),
+    remove: Any = (),
+    actor: Actor,
+) -> RunsChanged:
+    """Add tags to runs of a team and remove others; the rest of their tags stay.
+
+    On record for each run that it changes. Raises: InvalidFields.
+    """
+    new = tuple(clean_fields({"tags": add}, {"tags": _clean_tags})["tags"])
+    gone = frozenset(clean_fields({"tags": remove}, {"tags": _clean_tags})["tags"])
+    changed: list[Run] = []
+    unchanged: dict[UnchangedReason, list[Run]] = defaultdict(list)
+    for start in range(0, len(runs), TAGGED_BATCH_SIZE):
+        batch = runs[start : start + TAGGED_BATCH_SIZE]
+        with transaction.atomic():
+            reasons = _tags_change(team_id, batch, new, gone, actor)
+        for run, reason in zip(batch, reasons, strict=True):
+            (unchanged[reason] if reason else changed).append(run)
+    return RunsChanged(changed, unchanged)
+
+
+def _tags_change(
+    team_id: UUID,
+    runs: Sequence[Run],
+    new: Sequence[str],
+    gone: Collection[str],
+    actor: Actor,
+) -> list[UnchangedReason | None]:
+    """Change the tags of a batch; return for each run why it was left, if it was."""
+    ids = [run.id for run in runs]
+    # In the order of their ids: two who change the same runs never wait for each other.
+    locked = Run.objects.for_team(team_id).select_for_update().filter(id__in=ids)
+    list(locked.order_by("id").values_list("id"))
+    labels = labels_of(team_id, ids)
+    reasons: list[UnchangedReason | None] = []
+    rows: list[RunLabel] = []
+    drafts: list[EntryDraft] = []
+    for run in runs:
+        present = labels[run.id].tags
+        kept = [tag for tag in present if tag not in gone]
+        added = [tag for tag in new if tag not in present]
+        reason = _obstacle(present, kept, added, is_adding=bool(new))
+        reasons.append(reason)
+        if reason is None:
+            rows += (
+                RunLabel(team_id=team_id, name="", value=tag, run_id=run.id)
+                for tag in added
+            )
+            removed = len(present) - len(kept)
+            drafts.append(_draft(run, [*kept, *added], len(added), removed, actor))
+    if drafts:
+        RunLabel.objects.for_team(team_id).filter(
+            run_id__in=[draft.subject_id for draft in drafts], name="", value__in=gone
+        ).delete()
+        RunLabel.objects.bulk_create(rows)
+        entries_append(batch=Batch(team_id, tuple(drafts)))
+    return reasons
+
+
+def _obstacle(
+    present: Sequence[str],
+    kept: Sequence[str],
+    added: Sequence[str],
+    *,
+    is_adding: bool,
+) -> UnchangedReason | None:
+    """Return why the tags of a run stay as they are; None: they change."""
+    if added and len(kept) + len(added) > MOST_TAGS:
+        return UnchangedReason.TOO_MANY_TAGS
+    if added or len(kept) < len(present):
+        return None
+    return UnchangedReason.HAS_TAGS if is_adding else UnchangedReason.LACKS_TAGS
 
 
 def label_read(text: str) -> Label | None:
@@ -100,10 +182,9 @@ def _clean_tags(value: Any) -> dict[str, None]:
     return tags
 
 
-def _record(
+def _draft(
     run: Run, tags: Sequence[str], added: int, removed: int, actor: Actor
-) -> None:
+) -> EntryDraft:
     facts = {"added": added, "removed": removed}
     texts = {"tags": orjson.dumps(tags).decode()}
-    draft = EntryDraft(RUN_TAGGED, "run", run.id, actor, facts, texts)
-    entries_append(batch=Batch(run.team_id, (draft,)))
+    return EntryDraft(RUN_TAGGED, "run", run.id, actor, facts, texts)

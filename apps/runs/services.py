@@ -10,6 +10,7 @@ import asyncio
 import contextvars
 import logging
 import uuid
+from collections import defaultdict
 from collections.abc import Collection, Coroutine, Sequence
 from concurrent.futures import Future
 from datetime import datetime
@@ -26,7 +27,7 @@ from apps.budgets.rate_limits import UNLIMITED, Admission
 from apps.core.errors import Overloaded
 from apps.core.ids import new_id
 from apps.engine import events as ev
-from apps.runs.coordination.cancel_requests import cancel_await, cancel_request
+from apps.runs.coordination.cancel_requests import cancel_request, cancels_await
 from apps.runs.coordination.suspensions import runs_allow, runs_suspend
 from apps.runs.execution.executor import Executor, find_run, get_executor, stop_run
 from apps.runs.execution.idempotency_keys import (
@@ -35,11 +36,18 @@ from apps.runs.execution.idempotency_keys import (
     idempotency_release,
 )
 from apps.runs.forks import StepEdit, forked, order_again, with_model
-from apps.runs.labels import MOST_TAGS, TAG_LENGTH, labels_erase, run_tags_set
+from apps.runs.labels import (
+    MOST_TAGS,
+    TAG_LENGTH,
+    labels_erase,
+    run_tags_set,
+    runs_tags_change,
+)
 from apps.runs.list_export import MOST_EXPORTED, RunListFormat, run_list_export
-from apps.runs.models import Run, Source
+from apps.runs.models import Run, RunState, Source
 from apps.runs.planning.prompt_limits import check_prompt
 from apps.runs.search.indexing import runs_index, search_words_erase
+from apps.runs.selection import MAX_SELECTED_RUNS, RunsChanged, UnchangedReason
 from apps.runs.selectors import access_run
 from apps.runs.types import (
     EmbeddedPrompts,
@@ -52,11 +60,14 @@ from apps.runs.usage.report import usage_rows
 from apps.runs.usage.rollup_schedule import RollupWatch, usage_watch
 
 __all__ = [
+    "MAX_SELECTED_RUNS",
     "MOST_EXPORTED",
     "MOST_TAGS",
     "TAG_LENGTH",
     "RollupWatch",
     "RunListFormat",
+    "RunsChanged",
+    "UnchangedReason",
     "idempotency_claim",
     "idempotency_holder",
     "idempotency_release",
@@ -72,8 +83,10 @@ __all__ = [
     "run_tags_set",
     "run_texts_erase",
     "runs_allow",
+    "runs_cancel",
     "runs_index",
     "runs_suspend",
+    "runs_tags_change",
     "usage_report",
     "usage_watch",
 ]
@@ -203,7 +216,37 @@ def run_cancel(
     if run.is_over:
         return False
     cancel_request(run, reason, actor)
-    return cancel_await(run)
+    return cancels_await(team_id, [run.id]).get(run.id) == RunState.CANCELLED
+
+
+def runs_cancel(
+    *, team_id: uuid.UUID, runs: Sequence[Run], actor: Actor, reason: str
+) -> RunsChanged:
+    """Stop some runs of a team together, each as `run_cancel` does.
+
+    Blocks for seconds, however many they are; not for the loop.
+    """
+    stops = {
+        run.id: _begun(get_executor(), stop_run(run.id, reason, actor))
+        for run in runs
+        if find_run(run.id, team_id) is not None
+    }
+    elsewhere = [run for run in runs if run.id not in stops and not run.is_over]
+    for run in elsewhere:
+        cancel_request(run, reason, actor)
+    is_stopped = {run_id: _result_of(stop) for run_id, stop in stops.items()}
+    states = cancels_await(team_id, [run.id for run in elsewhere])
+    changed: list[Run] = []
+    unchanged: dict[UnchangedReason, list[Run]] = defaultdict(list)
+    for run in runs:
+        state = states.get(run.id)
+        if is_stopped.get(run.id) or state == RunState.CANCELLED:
+            changed.append(run)
+        elif state == RunState.RUNNING:
+            unchanged[UnchangedReason.STOPPING].append(run)
+        else:
+            unchanged[UnchangedReason.OVER].append(run)
+    return RunsChanged(changed, unchanged)
 
 
 def usage_report(
@@ -287,7 +330,10 @@ def _begun(executor: Executor, work: Coroutine[Any, Any, ResultT]) -> Future[Res
 
 
 def _on_loop(executor: Executor, work: Coroutine[Any, Any, ResultT]) -> ResultT:
-    future = _begun(executor, work)
+    return _result_of(_begun(executor, work))
+
+
+def _result_of(future: Future[ResultT]) -> ResultT:
     try:
         return future.result(SUBMIT_TIMEOUT_S)
     except TimeoutError as exc:

@@ -141,6 +141,9 @@ COUNTED: dict[str, Callable[[int], str]] = {
     "{count} result": lambda n: ngettext("{count} result", "{count} results", n),
     "{count} preset": lambda n: ngettext("{count} preset", "{count} presets", n),
     "{count} new run": lambda n: ngettext("{count} new run", "{count} new runs", n),
+    "{count} run selected": lambda n: ngettext(
+        "{count} run selected", "{count} runs selected", n
+    ),
 }
 SAMPLES = {"zero": 0, "one": 1, "two": 2, "few": 3, "many": 11, "other": 100}
 """A number of each category of CLDR that whole numbers may fall into. In a language

@@ -75,6 +75,7 @@ function update(main) {
   }
   const shown = new Map([...body.children].map((row) => [row.dataset.runId, row]));
   const focused = document.activeElement?.closest?.("[data-run-id]")?.dataset.runId;
+  const wasBox = document.activeElement?.matches("[name=run]");
   const query = new URLSearchParams(location.search);
   const isNewestFirst = !query.get("sort") && !(Number(query.get("page")) > 1);
   let added = 0;
@@ -88,20 +89,24 @@ function update(main) {
       added += 1;
       body.insertBefore(row, place);
     } else {
-      if (drawn.get(id) !== html) old.replaceWith(row);
+      if (drawn.get(id) !== html) {
+        row.querySelector("[name=run]").checked = old.querySelector("[name=run]").checked;
+        old.replaceWith(row);
+      }
       place = (drawn.get(id) !== html ? row : old).nextElementSibling;
       shown.delete(id);
     }
     drawn.set(id, html);
   }
-  if (isNewestFirst) for (const row of shown.values()) row.remove();
+  // A selected run stays, though it may be on the next page by now.
+  if (isNewestFirst) for (const row of shown.values()) if (!row.querySelector(":checked")) row.remove();
   localiseTimes(body);
   if (added) {
     news.textContent = sayCount("{count} new run", "{count} new runs", added);
     count.textContent = main.querySelector("#run-count").textContent;
   }
   if (focused && !body.contains(document.activeElement)) {
-    body.querySelector(`[data-run-id="${CSS.escape(focused)}"] a`)?.focus({ preventScroll: true });
+    body.querySelector(`[data-run-id="${CSS.escape(focused)}"] ${wasBox ? "input" : "a"}`)?.focus({ preventScroll: true });
   }
 }
 

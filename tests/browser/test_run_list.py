@@ -78,3 +78,45 @@ async def test_wide_page_shows_the_filters_without_a_fold(
     await page.goto("/runs/?state=failed")
     await expect(page.locator("#state")).to_be_visible()
     await expect(page.get_by_text("Filters (1)")).to_be_hidden()
+
+
+async def test_runs_are_selected_and_tagged_by_keyboard(site: Site, visit: Any) -> None:
+    await make(site.cast, title="one")
+    await make(site.cast, title="two")
+    page = (await visit(site.cast.bob)).page
+    await page.goto("/runs/")
+    bar = page.get_by_role("form", name="Selected runs")
+    await expect(bar).to_be_hidden()
+    await page.get_by_role("checkbox", name="Select “one”").press("Space")
+    await page.get_by_role("checkbox", name="Select “two”").press("Enter")
+    await expect(bar.get_by_role("status")).to_have_text("2 runs selected")
+    await bar.get_by_label("Tags").fill("checked")
+    await bar.get_by_label("Tags").press("Enter")
+    await expect(page.get_by_text("2 runs were tagged.")).to_be_visible()
+    await expect(page.locator("tr.row .label")).to_have_text(["checked", "checked"])
+    await expect(bar).to_be_hidden()
+
+
+async def test_selection_outlives_a_change_of_its_run(site: Site, visit: Any) -> None:
+    run_id = await make(site.cast, title="one")
+    page = (await visit(site.cast.bob)).page
+    await page.goto("/runs/")
+    await page.get_by_label("Select all runs on this page").check()
+    await end(site, run_id)
+    row = page.locator(f"[data-run-id='{run_id}']")
+    await expect(row).to_have_attribute("data-state", "failed")
+    await expect(row.get_by_role("checkbox")).to_be_checked()
+
+
+async def test_bar_of_a_selection_fits_a_phone(site: Site, visit: Any) -> None:
+    await make(site.cast, title="one")
+    page = (await visit(site.cast.alice, size=PHONE)).page
+    await page.goto("/runs/")
+    await page.get_by_role("checkbox", name="Select “one”").check()
+    bar = page.get_by_role("form", name="Selected runs")
+    await bar.get_by_text("Export").click()
+    await expect(bar.get_by_role("button", name="CSV")).to_be_in_viewport(ratio=1)
+    await fits(page)
+    await page.keyboard.press("Escape")
+    await bar.get_by_role("button", name="Clear").click()
+    await expect(bar).to_be_hidden()

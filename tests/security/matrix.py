@@ -79,6 +79,7 @@ MATRIX = {
     "playground:team_select": Access(write=P.READ_RUNS),
     "playground:run_list": RUNS,
     "playground:run_tags": Access(write=P.RUN),
+    "playground:runs_selected": Access(write=P.READ_RUNS),
     "playground:run_list_columns": Access(write=P.READ_RUNS),
     "playground:saved_view_keep": Access(write=P.READ_RUNS),
     "playground:saved_view_remove": Access(write=P.READ_RUNS),

@@ -36,6 +36,7 @@ from apps.governance.services.reviews import (
     review_request,
     review_requeue,
     review_reserve,
+    reviews_request,
 )
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "review_reserve",
     "review_settings_replace",
     "reviews_feed",
+    "reviews_request",
     "site_policy_replace",
     "team_delete_check",
 ]

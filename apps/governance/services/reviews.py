@@ -7,6 +7,7 @@ what they judged first.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -32,6 +33,7 @@ from apps.governance.reviews.reads import review_obstacle, review_rules
 from apps.governance.reviews.rules import Criterion, Score
 from apps.governance.run_entries import run_entry_append
 from apps.runs.models import Run
+from apps.runs.services import RunsChanged, UnchangedReason
 
 RESERVED = timedelta(minutes=15)
 TEXT_LENGTH = 2_000
@@ -53,6 +55,26 @@ def review_request(
         raise Conflict("the run is in progress; send it to review when it has ended")
     reason, moment = ReviewReason.MANUAL, now or timezone.now()
     return review_enqueue(run, reason, principal.actor, moment)
+
+
+def reviews_request(*, runs: Sequence[Run], principal: Principal) -> RunsChanged:
+    """Send runs of the principal's team to the queue, each as `review_request` does.
+
+    Raises: NotAllowed.
+    """
+    principal.require(ASK_REVIEW)
+    rows = ReviewItem.objects.for_team(principal.team_id)
+    items = {item.run_id: item for item in rows.filter(run_id__in=[r.id for r in runs])}
+    changed: list[Run] = []
+    unchanged: dict[UnchangedReason, list[Run]] = defaultdict(list)
+    for run in runs:
+        reason = _request_obstacle(run, items.get(run.id))
+        if reason is None:
+            review_request(run=run, principal=principal)
+            changed.append(run)
+        else:
+            unchanged[reason].append(run)
+    return RunsChanged(changed, unchanged)
 
 
 @transaction.atomic
@@ -192,6 +214,18 @@ def review_comment(
         entry_seq=_record(row, "review.commented", principal, {}, {"text": cleaned}),
         created_at=now or timezone.now(),
     )
+
+
+def _request_obstacle(run: Run, item: ReviewItem | None) -> UnchangedReason | None:
+    """Return why a person's request for a review would change nothing, if it would."""
+    if not run.is_over:
+        return UnchangedReason.IN_PROGRESS
+    if item is None:
+        return None
+    if not item.is_open:
+        return UnchangedReason.REVIEWED
+    is_sent = ReviewReason.MANUAL in item.reason_values
+    return UnchangedReason.WAITS_FOR_REVIEW if is_sent else None
 
 
 def _locked(item: ReviewItem, principal: Principal) -> ReviewItem:

@@ -19,8 +19,7 @@ from apps.accounts.rights import RUN
 from apps.accounts.selectors import require_permission, role_allows
 from apps.core.errors import Conflict, InvalidFields, InvalidInput
 from apps.governance.approvals.pending import runs_waiting
-from apps.playground.choices import filter_choices
-from apps.playground.run_lists.filters import RunFilterForm
+from apps.playground.run_lists.listed import back_to_list, filter_form
 from apps.playground.run_lists.pagination import LongPaginator
 from apps.runs.models import SavedView
 from apps.runs.saved_views import (
@@ -39,18 +38,16 @@ from apps.runs.selectors import (
     with_labels,
 )
 from apps.runs.services import (
+    MAX_SELECTED_RUNS,
     MOST_EXPORTED,
     RunListFormat,
     run_list_export,
     run_tags_set,
 )
 from apps.web.downloads import download
-from apps.web.run_addresses import BY_CALLERS
 from apps.web.team_access import TeamRequest, page, refusal_show, team_view
 
 RUNS_PER_PAGE = 25
-NO_FILTERS = frozenset({"page", "sort"})
-"""Parts of an address that leave the list as long as it is."""
 COLUMNS_HIDDEN = "run_columns_hidden"
 """In the session."""
 COLUMNS = {
@@ -72,7 +69,7 @@ NUMBERS = ("steps", "tokens", "cost", "time")
 @team_view
 def run_list_page(request: TeamRequest) -> HttpResponseBase:
     """List the team's runs."""
-    form = _filter_form(request)
+    form = filter_form(request)
     views = list(saved_view_list(request.team.id, request.user))
     opened = _opened(request, views)
     hidden = _hidden(request, opened)
@@ -102,6 +99,10 @@ def run_list_page(request: TeamRequest) -> HttpResponseBase:
         "query": query.urlencode(),
         "may_export": role_allows(request.membership.role, Permission.EXPORT_RUNS),
         "most_exported": MOST_EXPORTED,
+        "here": request.GET.urlencode(),
+        "most_selected": MAX_SELECTED_RUNS,
+        "may_select_all": found.paginator.num_pages > 1
+        and found.paginator.count <= MAX_SELECTED_RUNS,
         "file_formats": RunListFormat.choices,
     }
     return page(request, "playground/run_list.html", context)
@@ -115,7 +116,7 @@ def run_list_file(request: TeamRequest) -> HttpResponseBase:
     wanted = request.POST.get("format", "")
     if wanted not in RunListFormat.values:
         raise InvalidInput("expected the format csv or jsonl", param="format")
-    form, kind = _filter_form(request), RunListFormat(wanted)
+    form, kind = filter_form(request), RunListFormat(wanted)
     if not form.is_valid():
         raise InvalidInput("a filter of this list cannot be read", param="filters")
     parts = run_list_export(
@@ -170,7 +171,7 @@ def saved_view_keep(request: TeamRequest) -> HttpResponseBase:
         view = saved_view_create(principal=request.principal, values=values)
     except (InvalidFields, Conflict) as error:
         refusal_show(request, error)
-        return redirect(f"{reverse('playground:run_list')}?{request.GET.urlencode()}")
+        return back_to_list(request)
     return redirect(_address_of(view))
 
 
@@ -242,15 +243,3 @@ def _sort_query(request: TeamRequest, name: str) -> str:
     if name and asked != f"-{name}":
         query["sort"] = f"-{name}" if asked == name else name
     return query.urlencode()
-
-
-def _filter_form(request: TeamRequest) -> RunFilterForm:
-    """Return the filters of the address; without any, runs of people and programs."""
-    given = request.GET.copy()
-    is_usual = set(given) <= NO_FILTERS
-    if is_usual:
-        given["source"] = BY_CALLERS
-    form = RunFilterForm(given, filter_choices(request.principal, given))
-    form.is_usual = is_usual
-    form.is_valid()
-    return form

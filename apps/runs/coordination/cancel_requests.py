@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from apps.audit.types import Actor
@@ -42,15 +42,19 @@ def cancel_request(run: Run, reason: str, actor: Actor) -> None:
     RunStop.objects.across_teams().get_or_create(run_id=run.id, defaults=values)
 
 
-def cancel_await(run: Run) -> bool:
-    """Wait for a run to end; True if it was cancelled."""
+def cancels_await(
+    team_id: uuid.UUID, run_ids: Collection[uuid.UUID]
+) -> dict[uuid.UUID, str]:
+    """Wait for runs of a team to end and return their states.
+
+    Those that have not ended in time are running.
+    """
+    rows = Run.objects.for_team(team_id).filter(id__in=run_ids)
     give_up_at = time.monotonic() + PATIENCE_S
     while True:
-        state = (
-            Run.objects.across_teams().values_list("state", flat=True).get(id=run.id)
-        )
-        if state != RunState.RUNNING or time.monotonic() > give_up_at:
-            return bool(state == RunState.CANCELLED)
+        states = dict(rows.values_list("id", "state"))
+        if RunState.RUNNING not in states.values() or time.monotonic() > give_up_at:
+            return states
         time.sleep(POLL_S)
 
 
