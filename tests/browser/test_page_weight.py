@@ -34,13 +34,13 @@ def expect_at_most(files: dict[str, int], *, requests: int, kilobytes: int) -> N
 @pytest.mark.parametrize(
     ("path", "requests", "kilobytes"),
     [
-        ("/", 14, 210),
-        ("/home/", 15, 165),
-        ("/runs/", 12, 160),
-        ("/pools/", 14, 165),
-        ("/insights/", 14, 160),
-        ("/ledger/", 15, 165),
-        ("/docs/", 10, 160),
+        ("/", 14, 190),
+        ("/home/", 15, 145),
+        ("/runs/", 12, 140),
+        ("/pools/", 14, 145),
+        ("/insights/", 14, 140),
+        ("/ledger/", 15, 145),
+        ("/docs/", 10, 140),
     ],
 )
 async def test_first_visit_to_a_page_is_light(visit, site, path, requests, kilobytes):
@@ -64,4 +64,4 @@ async def test_first_visit_to_a_conversation_is_light(visit, site):
     await runs.start(page, "What is 17 * 23 + 4?")
     await runs.ends(page)
     files = await loaded(await visit(site.cast.alice), page.url)
-    expect_at_most(files, requests=15, kilobytes=230)
+    expect_at_most(files, requests=15, kilobytes=210)
