@@ -15,7 +15,8 @@ from django.test import override_settings
 
 from apps.accounts.models import Membership, Role, Team, User
 from apps.audit import jobs
-from apps.pools import known_providers, selectors
+from apps.pools import selectors
+from apps.pools.providers import known_providers
 from apps.pools.types import KnownProvider
 from apps.simulator.app import create_app
 from conductor_site.redis_backends import caches, channel_layers

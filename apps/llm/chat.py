@@ -21,6 +21,7 @@ from apps.llm.http import HeaderPairs, HttpReply, HttpTransport, Post
 from apps.llm.http_common import expect_success, request_headers
 from apps.llm.prefill import prepare
 from apps.llm.protocols.registry import protocol_of
+from apps.llm.service_accounts import authorised
 from apps.llm.streams import StreamedAnswer, written_characters
 from apps.llm.tool_names import ToolNames
 from apps.llm.types import (
@@ -58,6 +59,7 @@ class ChatClient:
 
         Raises: LlmError, possibly after some deltas: they are then void.
         """
+        endpoint = await authorised(self._transport, endpoint)
         names = ToolNames(protocol_of(endpoint).max_tool_name)
         prepared, continuation = prepare(names.fit(request))
         async with await self._post(endpoint, prepared, is_stream=True) as reply:
@@ -89,6 +91,7 @@ class ChatClient:
         self, endpoint: Endpoint, request: ChatRequest
     ) -> tuple[Delta, Finish]:
         """Return the whole answer at once. Raises: LlmError."""
+        endpoint = await authorised(self._transport, endpoint)
         names = ToolNames(protocol_of(endpoint).max_tool_name)
         prepared, continuation = prepare(names.fit(request))
         async with await self._post(endpoint, prepared, is_stream=False) as reply:

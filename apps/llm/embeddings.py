@@ -12,6 +12,7 @@ from apps.llm.http_common import expect_success, request_headers
 from apps.llm.protocols.embeddings import EmbeddingProtocol
 from apps.llm.protocols.gemini.embeddings import GeminiEmbeddings
 from apps.llm.protocols.openai.embeddings import OpenAiEmbeddings
+from apps.llm.service_accounts import authorised
 from apps.llm.types import (
     EmbeddingRequest,
     Embeddings,
@@ -43,6 +44,7 @@ async def embed(
         raise BadRequest(
             f"{endpoint.name!r}: the protocol {endpoint.protocol!r} has no embeddings"
         )
+    endpoint = await authorised(transport, endpoint)
     parts = []
     for start in range(0, len(request.texts), protocol.max_texts):
         texts = request.texts[start : start + protocol.max_texts]

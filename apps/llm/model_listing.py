@@ -9,6 +9,7 @@ from apps.llm.errors import BadResponse
 from apps.llm.http import Get, HttpTransport
 from apps.llm.http_common import expect_success, request_headers
 from apps.llm.protocols.registry import protocol_of
+from apps.llm.service_accounts import authorised
 from apps.llm.types import Endpoint
 
 MAX_LISTING_BYTES = 8_000_000
@@ -24,6 +25,7 @@ async def list_models(transport: HttpTransport, endpoint: Endpoint) -> list[str]
 
     `endpoint.model` plays no part. Names that could not be used are left out.
     """
+    endpoint = await authorised(transport, endpoint)
     get = Get(
         name=endpoint.name,
         url=protocol_of(endpoint).models_url(endpoint),

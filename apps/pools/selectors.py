@@ -15,12 +15,6 @@ from apps.core.scoping import TeamQuerySet
 from apps.pools.credentials import credential_try
 from apps.pools.history.setups import setup_now, version_setup
 from apps.pools.history.versions import pool_version_changes
-from apps.pools.known_providers import (
-    KNOWN_PROVIDERS,
-    policy_tags,
-    provider_of_key,
-    provider_tag,
-)
 from apps.pools.light_planners.loading import light_model
 from apps.pools.models import (
     Conductor,
@@ -36,6 +30,12 @@ from apps.pools.planning import conductor_planner, worker_description
 from apps.pools.planning_notices import planning_notices
 from apps.pools.prices.catalog_cache import price_book
 from apps.pools.prices.missing import models_without_price
+from apps.pools.providers.known_providers import (
+    KNOWN_PROVIDERS,
+    policy_tags,
+    provider_of_key,
+    provider_tag,
+)
 from apps.pools.serializers import (
     conductor_values,
     credential_values,

@@ -6,6 +6,7 @@ import datetime as dt
 from typing import Annotated
 from uuid import UUID
 
+import orjson
 from pydantic import AfterValidator, Field, SecretStr, StringConstraints
 from pydantic_core import PydanticCustomError
 
@@ -33,6 +34,9 @@ def secret_complaint(secret: str) -> str:
     """Say what is wrong with a provider's key; empty: nothing is."""
     if not secret:
         return "must not be empty"
+    if secret.startswith("{"):
+        is_key = _service_account(secret)
+        return "" if is_key else "is not the JSON key of a Google service account"
     if not (secret.isascii() and secret.isprintable()) or " " in secret:
         return "holds characters no key can have"
     return ""
@@ -43,7 +47,17 @@ def _usable_secret(value: SecretStr) -> SecretStr:
     complaint = secret_complaint(secret)
     if complaint:
         raise PydanticCustomError("secret", "{why}", {"why": complaint})
-    return SecretStr(secret)
+    return SecretStr(_service_account(secret) or secret)
+
+
+def _service_account(secret: str) -> str:
+    """Return the JSON key of a service account without blanks; empty: it is none."""
+    try:
+        fields = orjson.loads(secret)
+    except ValueError:
+        return ""
+    is_key = isinstance(fields, dict) and fields.get("type") == "service_account"
+    return orjson.dumps(fields).decode() if is_key else ""
 
 
 Secret = Annotated[SecretStr, Field(max_length=4000), AfterValidator(_usable_secret)]

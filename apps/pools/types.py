@@ -336,6 +336,8 @@ class KnownProvider:
     """A value of `MaxTokensField`; the OpenAI-compatible protocol alone asks for it."""
     extra_params: tuple[str, ...] = ()
     """Extra parameters that its models usually take; for that protocol alone."""
+    lists_models: bool = True
+    """False: its address has no list of the models that can be called there."""
     key_form: str = ""
     """A regular expression that its keys match, as a whole. Empty: they have no form
     that tells them from others."""

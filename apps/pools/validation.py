@@ -18,6 +18,7 @@ from apps.llm.address_policy import (
     PortNotAllowed,
 )
 from apps.pools.models import Credential
+from apps.pools.providers.cloud_addresses import placeholder_of
 
 RowT = TypeVar("RowT", bound=models.Model)
 UNKNOWN = "does not exist"
@@ -48,6 +49,8 @@ class Faults:
 
 def address_fault(base_url: str) -> str:
     """Say why models must not be at this address; empty: they may."""
+    if placeholder := placeholder_of(base_url):
+        return f"replace {placeholder} with the name of your own"
     policy = AddressPolicy(settings.MODEL_NETWORKS, settings.MODEL_PORTS)
     try:
         policy.check_url(base_url)

@@ -9,8 +9,9 @@ import pytest
 from apps.accounts.models import Team
 from apps.audit.models import Entry
 from apps.playground.demo.real_models import PREFIX, real_models_add
-from apps.pools import known_providers, selectors
+from apps.pools import selectors
 from apps.pools.models import Credential, Pool, Worker
+from apps.pools.providers import known_providers
 from apps.pools.selectors import known_provider_list
 from tests.conftest import PROVIDER_KEY
 

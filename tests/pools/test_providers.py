@@ -7,7 +7,11 @@ import pytest
 from apps.core.errors import InvalidFields
 from apps.core.input_parts import values_read
 from apps.pools.attributes import WorkerAttributes
-from apps.pools.known_providers import KNOWN_PROVIDERS, policy_tags, provider_tag
+from apps.pools.providers.known_providers import (
+    KNOWN_PROVIDERS,
+    policy_tags,
+    provider_tag,
+)
 
 
 @pytest.mark.parametrize(

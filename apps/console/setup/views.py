@@ -261,15 +261,18 @@ def _form_page(
     # What was just listed has its best models marked, unless others are.
     marked = form.marked or (recommended_models(base_url, names) if found else [])
     provider_id = provider_id or request.GET.get("provider", "")
+    provider = known_provider_of(provider_id)
+    lists_models = provider is None or provider.lists_models
     context = {
         "form": form,
         "action": f"{reverse('console:setup')}?{urlencode({'provider': provider_id})}",
-        "provider": known_provider_of(provider_id),
+        "provider": provider,
+        "lists_models": lists_models,
         "found": found,
         "names": names,
         "options": model_options(base_url, names, marked),
         "most": MAX_MODELS,
-        "is_listed": found is not None or bool(names) or form.is_bound,
+        "is_listed": bool(found or names or form.is_bound or not lists_models),
     }
     part, page = "console/_setup_models.html", "console/setup_provider.html"
     template = part if is_part(request) else page

@@ -14,6 +14,12 @@ from django.utils.translation import gettext_noop
 
 from apps.pools.base_urls import host_of
 from apps.pools.models import MaxTokensField, Protocol
+from apps.pools.providers.cloud_addresses import (
+    AZURE_URL,
+    BEDROCK_URL,
+    VERTEX_URL,
+    cloud_of,
+)
 from apps.pools.types import KnownProvider
 from apps.pools.value_types import PROVIDER
 
@@ -106,6 +112,46 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
         key_form=r"sk-or-[\w-]{20,300}",
     ),
     KnownProvider(
+        id="azure",
+        name="Azure OpenAI",
+        protocol=Protocol.OPENAI,
+        base_url=AZURE_URL,
+        needs_key=True,
+        hint=gettext_noop(
+            "Models are called as your deployments. Keys: portal.azure.com, under Keys "
+            "and Endpoint of the resource."
+        ),
+        max_tokens_field=MaxTokensField.MAX_COMPLETION_TOKENS,
+        extra_params=_OPENAI,
+        lists_models=False,
+    ),
+    KnownProvider(
+        id="bedrock",
+        name="Amazon Bedrock",
+        protocol=Protocol.OPENAI,
+        base_url=BEDROCK_URL,
+        needs_key=True,
+        hint=gettext_noop(
+            "Write your region into the address. Models are called like "
+            "openai.gpt-oss-120b-1:0. Keys: the Bedrock console, under API keys."
+        ),
+        max_tokens_field=MaxTokensField.MAX_TOKENS,
+        lists_models=False,
+    ),
+    KnownProvider(
+        id="vertex",
+        name="Google Vertex AI",
+        protocol=Protocol.OPENAI,
+        base_url=VERTEX_URL,
+        needs_key=True,
+        hint=gettext_noop(
+            "Models are called like google/gemini-2.5-pro. The key is the JSON file of "
+            "a service account with the role Vertex AI User, pasted as it is."
+        ),
+        max_tokens_field=MaxTokensField.MAX_TOKENS,
+        lists_models=False,
+    ),
+    KnownProvider(
         id="deepseek",
         name="DeepSeek",
         protocol=Protocol.OPENAI,
@@ -174,7 +220,10 @@ def provider_of_key(key: str) -> KnownProvider | None:
 
 def policy_tags(tags: Iterable[str], base_url: str) -> frozenset[str]:
     """Return all tags that rules know a worker by: those given to it, its provider."""
-    return frozenset((*tags, provider_tag(base_url)))
+    host = host_of(base_url)
+    # Of a cloud the host counts as well: a rule may mean one resource or region.
+    of_host = (f"{PROVIDER}:{host}",) if cloud_of(host) else ()
+    return frozenset((*tags, provider_tag(base_url), *of_host))
 
 
 @lru_cache(maxsize=1_000)
@@ -185,4 +234,4 @@ def provider_tag(base_url: str) -> str:
     """
     host = host_of(base_url)
     known = (name for of, name in _HOSTS.items() if f".{host}".endswith(f".{of}"))
-    return f"{PROVIDER}:{next(known, host)}"
+    return f"{PROVIDER}:{cloud_of(host) or next(known, host)}"

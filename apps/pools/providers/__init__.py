@@ -1,0 +1,1 @@
+"""Well-known providers, and the addresses of clouds."""
