@@ -134,14 +134,15 @@ class SecondFactorMiddleware:
 
 
 class AdminPolicyMiddleware:
-    """Allows the admin's scripts and styles on the admin's pages, nowhere else."""
+    """Allows the scripts and styles of the record lists on these alone."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        if request.path.startswith(_address("admin:index")):
+        match = request.resolver_match
+        if match is not None and match.app_name == "admin":
             # Read by django-csp, which comes after this on the way out.
             response._csp_update = settings.ADMIN_POLICY  # type: ignore[attr-defined]
         return response

@@ -1,7 +1,7 @@
-"""The places of a team and their pages: the rail, the tabs and the palette show these.
+"""The places of a team and of the site: the rail, tabs and palette show these.
 
 A place is what a person goes to; its pages are tabs of it. Members and viewers have few
-places: what others manage for them is in one, *Team*.
+places: what others manage for them is in one, *Team*. Operators have *Site* as well.
 """
 
 from __future__ import annotations
@@ -249,6 +249,37 @@ _PLACES = (
         ),
     ),
 )
+_SITE = NavPlace(
+    *("site", _("Site"), "pulse"),
+    (
+        NavPage(
+            *("site", _("Overview"), "admin:index", "pulse"),
+            also="operator administration users teams records",
+        ),
+        NavPage(
+            *("site_operations", _("Operations"), "site_operations", "pulse"),
+            also="operator processes warnings",
+        ),
+        NavPage(
+            *("site_policy", _("Site policy"), "site_policy", "shield"),
+            also="operator rules of all teams",
+        ),
+        NavPage(
+            *("site_suspensions", _("Stop runs"), "site_suspensions", "stop"),
+            also="operator emergency suspend",
+        ),
+        NavPage(
+            *("site_ledger", _("Ledger"), "site_ledger", "book"),
+            also="operator chains",
+        ),
+        NavPage(
+            *("site_settings", _("Settings"), "site_settings", "gear"),
+            also="operator environment",
+        ),
+    ),
+)
+STAFF_TABS = frozenset({"site", "site_ledger", "site_settings"})
+"""What operators see who are not superusers."""
 OWN_PLACES = frozenset({"chat", "presets", "runs"})
 """What members and viewers go to; all else is in *Team*."""
 FEW_PLACES = frozenset({Role.MEMBER, Role.VIEWER})
@@ -268,6 +299,13 @@ def nav_places(role: str) -> list[NavPlace]:
     others.sort(key=lambda place: place.name != "settings")
     rest = [page for place in others for page in place.pages]
     return [*own, NavPlace("team", _("Team"), "people", rest)] if rest else own
+
+
+def site_place(*, is_superuser: bool) -> NavPlace:
+    """Return the place of the operator's pages."""
+    if is_superuser:
+        return _SITE
+    return replace(_SITE, pages=[p for p in _SITE.pages if p.tab in STAFF_TABS])
 
 
 def place_of(places: Sequence[NavPlace], tab: str) -> NavPlace | None:

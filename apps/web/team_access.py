@@ -36,7 +36,7 @@ from apps.audit.types import Actor
 from apps.core.errors import ConductorError, NotAllowed
 from apps.governance.approvals.pending import approvals_waiting
 from apps.web.formats import sentence
-from apps.web.navigation import nav_places, place_of
+from apps.web.navigation import NavPlace, nav_places, place_of, site_place
 from apps.web.request_context import context_of
 
 SESSION_TEAM = "team_id"
@@ -116,7 +116,7 @@ def page(
 ) -> HttpResponse:
     """Render a page with what the frame needs: team, teams, what one may do."""
     tab = context.get("tab") or context.get("section", "")
-    frame = _frame(request.team, request.teams, request.membership, tab)
+    frame = _frame(request, request.team, request.teams, request.membership, tab)
     return render(request, template, {**frame, **context}, status=status)
 
 
@@ -125,10 +125,10 @@ def refusal_show(request: HttpRequest, error: ConductorError) -> None:
     messages.error(request, sentence(error.message), extra_tags=REFUSAL)
 
 
-def frame_of(request: HttpRequest) -> dict[str, Any]:
+def frame_of(request: HttpRequest, tab: str = "") -> dict[str, Any]:
     """Return what the frame needs on a page that is no team's own.
 
-    Of a person who is signed in, and in a team; else nothing.
+    Nothing for visitors; the operator's pages for operators without a team.
     """
     if not request.user.is_authenticated:
         return {}
@@ -136,16 +136,27 @@ def frame_of(request: HttpRequest) -> dict[str, Any]:
     team = chosen_team(request, teams)
     membership = None if team is None else membership_of(request.user, team.id)
     if team is None or membership is None:
-        return {}
-    return _frame(team, teams, membership, "")
+        places = site_places(request)
+        return {"nav": places, "tab": tab, "place": place_of(places, tab)}
+    return _frame(request, team, teams, membership, tab)
+
+
+def site_places(request: HttpRequest) -> list[NavPlace]:
+    """Return the operator's place, for operators."""
+    user = request.user
+    return [site_place(is_superuser=user.is_superuser)] if user.is_staff else []
 
 
 def _frame(
-    team: Team, teams: list[Team], membership: Membership, tab: str
+    request: HttpRequest,
+    team: Team,
+    teams: list[Team],
+    membership: Membership,
+    tab: str,
 ) -> dict[str, Any]:
     """Return what the frame of a page needs; `tab` names the page in the navigation."""
     role = membership.role
-    places = nav_places(role)
+    places = [*nav_places(role), *site_places(request)]
     return {
         "team": team,
         "teams": teams,

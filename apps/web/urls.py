@@ -4,14 +4,19 @@ from django.contrib import admin
 from django.urls import path
 
 from apps.web import account_pages
-from apps.web import admin_ledger as site_ledger
-from apps.web import admin_policy as site_policies
-from apps.web import admin_settings as site_settings
-from apps.web import admin_status as site_operations
-from apps.web import admin_suspensions as site_suspensions
 from apps.web.documentation import pages as documentation
+from apps.web.site import (
+    ledger,
+    operations,
+    overview,
+    policy,
+    settings,
+    suspensions,
+)
 
 operator_only = admin.site.admin_view
+# The theme's page of an app would be a second way to the lists.
+admin.site.app_index = overview.records_overview  # type: ignore[assignment, method-assign]
 
 urlpatterns = [
     path("account/", account_pages.account, name="account"),
@@ -19,30 +24,31 @@ urlpatterns = [
     path("docs/", documentation.doc_index, name="docs"),
     path("docs/<path:name>/", documentation.doc_page, name="doc"),
     path("accounts/sso/", account_pages.single_sign_on, name="single_sign_on"),
+    path("admin/", operator_only(overview.site_overview), name="site_overview"),
     path(
         "admin/operations/",
-        operator_only(site_operations.site_operations),
+        operator_only(operations.site_operations),
         name="site_operations",
     ),
     path(
         "admin/stop/",
-        operator_only(site_suspensions.site_suspensions),
+        operator_only(suspensions.site_suspensions),
         name="site_suspensions",
     ),
     path(
         "admin/policy/",
-        operator_only(site_policies.site_policy),
+        operator_only(policy.site_policy),
         name="site_policy",
     ),
     path(
         "admin/settings/",
-        operator_only(site_settings.site_settings),
+        operator_only(settings.site_settings),
         name="site_settings",
     ),
-    path("admin/ledger/", operator_only(site_ledger.site_ledger), name="site_ledger"),
+    path("admin/ledger/", operator_only(ledger.site_ledger), name="site_ledger"),
     path(
         "admin/ledger/<uuid:team_id>/",
-        operator_only(site_ledger.site_ledger_team),
+        operator_only(ledger.site_ledger_team),
         name="site_ledger_team",
     ),
 ]

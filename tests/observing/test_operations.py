@@ -240,6 +240,15 @@ def test_the_number_of_queries_does_not_grow(operator: Client):
     assert ask() == few
 
 
+def test_runs_are_counted_by_the_hour(operator: Client, team: Team):
+    add_run(team)
+    add_run(team, state="failed", finished_at=timezone.now())
+    bars = context(operator)["bars"]
+    assert len(bars) == 24
+    assert [(bar["runs"], bar["failed"]) for bar in bars if bar["runs"]] == [(2, 1)]
+    assert bars[-1]["runs"] == 2
+
+
 def test_the_page_loads_itself_again_if_asked(operator: Client):
     assert 'http-equiv="refresh"' not in operator.get(ADDRESS).content.decode()
     live = operator.get(ADDRESS, {"live": "1"}).content.decode()

@@ -22,7 +22,7 @@ from apps.runs.selectors import access_run, run_list
 from apps.runs.types import RunFilters
 from apps.web.documentation.library import doc_list
 from apps.web.navigation import nav_places
-from apps.web.team_access import TeamRequest
+from apps.web.team_access import TeamRequest, site_places
 
 RUN_WORDS = 2
 """Characters from which on titles of runs and conversations are searched."""
@@ -74,19 +74,14 @@ def palette_search(request: TeamRequest, query: str) -> list[HitGroup]:
 def _pages(request: TeamRequest, words: Sequence[str]) -> list[Hit]:
     team = [
         Hit(page.title, page.url, place.title, f"{page.english_title} {page.also}")
-        for place in nav_places(request.membership.role)
+        for place in [*nav_places(request.membership.role), *site_places(request)]
         for page in place.pages
     ]
     own = [
         Hit(gettext(title), reverse(route), gettext("Yours"), f"{title} {also}")
         for title, route, also in OWN_PAGES
     ]
-    site = []
-    if request.user.is_staff:
-        title, also = _("Administration"), "operator"
-        found = gettext(title), reverse("admin:index"), gettext("Site")
-        site = [Hit(*found, f"{title} {also}")]
-    return matching([*team, *own, *site], words)
+    return matching([*team, *own], words)
 
 
 def _actions(request: TeamRequest, words: Sequence[str]) -> list[Hit]:

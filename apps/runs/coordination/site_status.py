@@ -10,11 +10,11 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from statistics import median_low
 
-from django.db.models import Count, Min
-from django.db.models.functions import Now
+from django.db.models import Count, Min, Q
+from django.db.models.functions import Now, TruncHour
 from django.utils import timezone
 
 from apps.core.ids import first_id
@@ -22,6 +22,7 @@ from apps.runs.coordination.fail_run import OWNER_LOST
 from apps.runs.models import Process, Run, Step
 
 LATELY = timedelta(hours=1)
+HOURS_SHOWN = 24
 STEPS_READ = 5_000
 """The newest steps sampled for the statistics of workers."""
 RUNS_READ = 5_000
@@ -97,6 +98,15 @@ class WorkerStatus:
     """Median of the steps it answered."""
 
 
+@dataclass(frozen=True, slots=True)
+class HourOfRuns:
+    """How many runs began within one hour, of all teams."""
+
+    hour: datetime
+    runs: int
+    failed: int
+
+
 def site_status() -> SiteStatus:
     """Return how the site stands now."""
     owners = {
@@ -140,6 +150,24 @@ def troubled_runs() -> list[TroubledRun]:
             "-id"
         ).values_list(*fields)[:SHOWN]
     ]
+
+
+def runs_by_hour() -> list[HourOfRuns]:
+    """Return the runs that began in each of the last hours, the oldest first."""
+    this_hour = (
+        timezone.now().astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    )
+    hours = [this_hour - timedelta(hours=n) for n in range(HOURS_SHOWN)][::-1]
+    rows = (
+        Run.objects.across_teams()
+        .filter(id__gte=first_id(hours[0]), created_at__gte=hours[0])
+        .annotate(hour=TruncHour("created_at", tzinfo=UTC))
+        .order_by("hour")
+        .values_list("hour")
+        .annotate(runs=Count("id"), failed=Count("id", filter=Q(state="failed")))
+    )
+    counts = {hour: (runs, failed) for hour, runs, failed in rows}
+    return [HourOfRuns(hour, *counts.get(hour, (0, 0))) for hour in hours]
 
 
 def worker_statuses() -> list[WorkerStatus]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django import template
 from django.forms import BoundField
+from django.http import HttpRequest
 from django.template import Context
 from django.utils.dateformat import format as format_date
 from django.utils.html import format_html, json_script
@@ -108,9 +109,16 @@ def team_frame(context: Context) -> str:
     """Put what the header shows of the team into the context, unless a view did."""
     request = context.get("request")
     if request is not None and hasattr(request, "user") and "teams" not in context:
-        for name, value in frame_of(request).items():
+        for name, value in frame_of(request, _tab(context, request)).items():
             context[name] = value
     return ""
+
+
+def _tab(context: Context, request: HttpRequest) -> str:
+    """Return the page in the navigation; lists of records are of the site."""
+    match = request.resolver_match
+    records = "site" if match and match.app_name == "admin" else ""
+    return str(context.get("tab", records))
 
 
 @register.simple_tag

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import cast
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -60,7 +60,7 @@ def _page(
     newest_version = newest.version if newest else 0
     sentences = _sentences(newest)
     context = {
-        **admin.site.each_context(request),
+        "tab": "site_policy",
         "title": "Site policy",
         "newest": newest,
         "sentences": sentences,
@@ -70,7 +70,7 @@ def _page(
         "version": version or newest_version,
         "newest_version": newest_version,
     }
-    return render(request, "admin/site_policy.html", context, status=status)
+    return render(request, "site/policy.html", context, status=status)
 
 
 def _as_json(row: SitePolicyVersion | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -34,12 +34,12 @@ def site_suspensions(request: HttpRequest) -> HttpResponse:
             refusal_show(request, error)
         return redirect("site_suspensions")
     context = {
-        **admin.site.each_context(request),
+        "tab": "site_suspensions",
         "title": "Stop runs",
         "suspensions": suspension_list(),
         "teams": Team.objects.order_by("name").values_list("slug", "name"),
     }
-    return render(request, "admin/site_suspensions.html", context)
+    return render(request, "site/suspensions.html", context)
 
 
 def _change(request: HttpRequest) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -91,8 +90,8 @@ def site_settings(request: HttpRequest) -> HttpResponse:
         for topic, names in SHOWN.items()
     }
     context = {
-        **admin.site.each_context(request),
-        "title": "Settings",
+        "tab": "site_settings",
+        "title": "Settings of the site",
         "groups": {
             **groups,
             "List prices": _list_prices(),
@@ -100,7 +99,7 @@ def site_settings(request: HttpRequest) -> HttpResponse:
             "Secrets": _secrets(),
         },
     }
-    return render(request, "admin/site_settings.html", context)
+    return render(request, "site/settings.html", context)
 
 
 def in_words(value: Any) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
@@ -34,7 +33,7 @@ def site_ledger(request: HttpRequest) -> HttpResponse:
         for head in ChainHead.objects.order_by("team_id")
     ]
     chains.sort(key=lambda chain: str(chain["name"]).casefold())
-    return _page(request, "Ledger", {"chains": chains})
+    return _page(request, "Ledger of all teams", {"chains": chains})
 
 
 @require_safe
@@ -54,8 +53,8 @@ def site_ledger_team(request: HttpRequest, team_id: uuid.UUID) -> HttpResponse:
 
 
 def _page(request: HttpRequest, title: str, context: dict[str, Any]) -> HttpResponse:
-    frame = {**admin.site.each_context(request), "title": title}
-    return render(request, "admin/site_ledger.html", {**frame, **context})
+    frame = {"tab": "site_ledger", "title": title}
+    return render(request, "site/ledger.html", {**frame, **context})
 
 
 def _readable(entry: Entry) -> dict[str, Any]:

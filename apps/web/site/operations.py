@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from datetime import timedelta
 from importlib.metadata import version
 from typing import Any
@@ -15,7 +16,6 @@ from urllib.parse import urlsplit
 
 import django
 from django.conf import settings
-from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db import connection
 from django.db.models import Sum
@@ -32,9 +32,11 @@ from apps.runs.coordination.site_status import (
     ENOUGH_CALLS,
     LATELY,
     SHOWN,
+    HourOfRuns,
     SiteStatus,
     TroubledRun,
     WorkerStatus,
+    runs_by_hour,
     site_status,
     troubled_runs,
     worker_statuses,
@@ -44,6 +46,9 @@ from apps.web.documentation.library import site_version
 from apps.web.formats import duration
 
 REFRESH_S = 10
+SLOT = 10
+"""Width of an hour in the picture's own units."""
+BAR_HEIGHT = 100
 PATIENCE_S = 30.0
 """A run that has waited longer than this is worth a warning."""
 COVERED_S = 60.0
@@ -61,7 +66,7 @@ def site_operations(request: HttpRequest) -> HttpResponse:
     standing, troubled, workers = site_status(), troubled_runs(), worker_statuses()
     behind_s = uncovered_s()
     context = {
-        **admin.site.each_context(request),
+        "tab": "site_operations",
         "title": "Operations",
         "standing": standing,
         "live_runs": standing.unfinished - standing.waiting,
@@ -70,19 +75,56 @@ def site_operations(request: HttpRequest) -> HttpResponse:
         "workers": [(worker, duration(worker.latency_ms)) for worker in workers],
         "enough_calls": ENOUGH_CALLS,
         "hours": int(LATELY.total_seconds() // 3600),
-        "warnings": [
-            *_warnings(standing, troubled, workers),
-            *_ledger_warnings(behind_s),
-            *_price_warnings(),
-        ],
+        "warnings": _all_warnings(standing, troubled, workers, behind_s),
         "checkpoints_behind": _seconds(behind_s) if behind_s else None,
         "chains": _chains(),
         "entries": ChainHead.objects.aggregate(sum=Sum("seq"))["sum"] or 0,
         "versions": _versions(),
+        **_chart(runs_by_hour()),
         "refresh_s": REFRESH_S if request.GET.get("live") == "1" else None,
         "now": timezone.now(),
     }
-    return render(request, "admin/site_operations.html", context)
+    return render(request, "site/operations.html", context)
+
+
+def site_warnings() -> list[str]:
+    """Return what needs an operator's attention, as sentences."""
+    found = site_status(), troubled_runs(), worker_statuses()
+    return _all_warnings(*found, uncovered_s())
+
+
+def _all_warnings(
+    standing: SiteStatus,
+    troubled: Sequence[TroubledRun],
+    workers: Sequence[WorkerStatus],
+    behind_s: float,
+) -> list[str]:
+    return [
+        *_warnings(standing, troubled, workers),
+        *_ledger_warnings(behind_s),
+        *_price_warnings(),
+    ]
+
+
+def _chart(hours: Sequence[HourOfRuns]) -> dict[str, Any]:
+    """Return the bars of the hours for SVG, with failed runs at the bottom."""
+    top = max(hour.runs for hour in hours)
+    bars = [
+        {
+            **asdict(hour),
+            "left": SLOT * number,
+            "top": BAR_HEIGHT - _height(hour.runs, top),
+            "height": _height(hour.runs, top),
+            "failed_top": BAR_HEIGHT - _height(hour.failed, top),
+            "failed_height": _height(hour.failed, top),
+        }
+        for number, hour in enumerate(hours)
+    ]
+    return {"bars": bars, "bars_top": top, "bars_width": SLOT * len(bars)}
+
+
+def _height(number: int, top: int) -> float:
+    return round(BAR_HEIGHT * number / top, 2) if top else 0
 
 
 def _warnings(

@@ -1,0 +1,1 @@
+"""The operator's own pages: how the site stands, its policy, ledger and settings."""
