@@ -9,6 +9,7 @@ from apps.playground import (
     feedback_view,
     fork_views,
     part_views,
+    run_report,
     views,
 )
 from apps.playground.composing import attachment_views, presets
@@ -162,7 +163,7 @@ urlpatterns = [
         name="step_fork",
     ),
     path("runs/<uuid:run_id>/verify/", views.run_verify, name="run_verify"),
-    path("runs/<uuid:run_id>/report/", views.run_report, name="run_report"),
+    path("runs/<uuid:run_id>/report/", run_report.run_report, name="run_report"),
     path("runs/<uuid:run_id>/bundle/", views.run_bundle, name="run_bundle"),
     path("runs/<uuid:run_id>/export.jsonl", views.run_export, name="run_export"),
     path("compare/<uuid:left>/<uuid:right>/", _comparing("pair_page"), name="compare"),

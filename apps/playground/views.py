@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable
 
 from django.contrib import messages
 from django.http import HttpResponse, JsonResponse
@@ -24,7 +23,6 @@ from apps.audit.browsing.run_checks import run_check
 from apps.audit.browsing.search import EntryFilter
 from apps.audit.bundles.export import (
     BUNDLE_TYPE,
-    RunBundle,
     bundle_create,
     bundle_is_long,
 )
@@ -209,22 +207,6 @@ def run_bundle(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
 
     A long one is made in the background, as an export of the ledger.
     """
-    return _exported(request, run_id, lambda made: (made.content, BUNDLE_TYPE, "zip"))
-
-
-@require_POST
-@team_view
-def run_report(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
-    """Return the record of a run as one page to read and print; recorded alike."""
-    return _exported(request, run_id, lambda made: (made.report, "text/html", "html"))
-
-
-def _exported(
-    request: TeamRequest,
-    run_id: uuid.UUID,
-    part: Callable[[RunBundle], tuple[bytes, str, str]],
-) -> HttpResponseBase:
-    """Return a part of an export: content, type, ending of its name."""
     require_permission(request.membership.role, Permission.EXPORT_RUNS)
     run = access_run(team_id=request.team.id, run_id=run_id)
     if bundle_is_long(run.team_id, run.id):
@@ -238,10 +220,8 @@ def _exported(
         messages.info(request, gettext(LONG_RECORD))
         return redirect("console:ledger_exports")
     made = bundle_create(team_id=run.team_id, run_id=run.id, actor=request.actor)
-    content, kind, ending = part(made)
-    response = HttpResponse(content, content_type=kind)
-    name = f"run-{run.id}.{ending}"
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response = HttpResponse(made.content, content_type=BUNDLE_TYPE)
+    response["Content-Disposition"] = f'attachment; filename="run-{run.id}.zip"'
     return response
 
 

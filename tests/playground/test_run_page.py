@@ -156,17 +156,6 @@ def test_owner_exports_with_proof_and_a_member_may_not(alice, bob, run):
     )
 
 
-def test_report_is_one_page_that_loads_nothing_and_is_on_record(alice, bob, team, run):
-    found = alice.post(address("run_report", run))
-    assert found["Content-Disposition"] == f'attachment; filename="run-{run.id}.html"'
-    page = found.content.decode()
-    assert page.startswith("<!DOCTYPE html>") and "Plan of round 1" in page
-    assert not re.search(r"<script|<link|<img|src=|url\((?!#)", page)
-    recorded = Entry.objects.for_team(team.id).filter(action="run.exported")
-    assert recorded.count() == 1
-    assert bob.post(address("run_report", run)).status_code == 403
-
-
 def test_verification_of_an_untouched_run(bob, team):
     run = record(team, told(stories.finished))
     page = bob.post(address("run_verify", run)).content.decode()

@@ -107,7 +107,7 @@ MATRIX = {
     "playground:approval_preview": Access(write=P.APPROVE_PLANS),
     "playground:approval_decide": Access(write=P.APPROVE_PLANS),
     "playground:run_bundle": Access(write=P.EXPORT_RUNS),
-    "playground:run_report": Access(write=P.EXPORT_RUNS),
+    "playground:run_report": RUNS,
     "playground:compare": RUNS,
     "playground:compare_keep": RUN,
     "playground:comparison_list": RUNS,

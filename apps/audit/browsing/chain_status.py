@@ -81,6 +81,27 @@ def checkpoint_time(team_id: UUID) -> datetime | None:
     return _moment(Checkpoint.objects.for_team(team_id).order_by("-seq").first())
 
 
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A signed statement that stands for an entry."""
+
+    seq: int
+    """Of the last entry that it stands for."""
+    root: str
+    """Of the Merkle tree up to there. Empty: only the chain was signed."""
+    key_id: str
+    signed_at: datetime | None
+
+
+def covering_signature(team_id: UUID, seq: int) -> Signature | None:
+    """Return the first checkpoint that stands for an entry. None: there is none yet."""
+    rows = Checkpoint.objects.for_team(team_id).filter(seq__gte=seq)
+    row = rows.order_by("seq").first()
+    if row is None:
+        return None
+    return Signature(row.seq, row.root, row.key_id, _moment(row))
+
+
 def _moment(checkpoint: Checkpoint | None) -> datetime | None:
     try:
         return recorded_time(checkpoint.recorded) if checkpoint else None

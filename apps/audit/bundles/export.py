@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import logging
-import zipfile
 from dataclasses import dataclass
 from hashlib import sha256
 from uuid import UUID
@@ -14,7 +13,7 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from apps.audit.browsing.run_checks import run_check
-from apps.audit.bundles.archive import REPORT, bundle_archive
+from apps.audit.bundles.archive import bundle_archive
 from apps.audit.bundles.contents import bundle_contents
 from apps.audit.bundles.verifier import BundleRefused, BundleSummary, verify_bundle
 from apps.audit.models import Content, Entry
@@ -38,12 +37,6 @@ class RunBundle:
     """Of the file."""
     content: bytes
     summary: BundleSummary
-
-    @property
-    def report(self) -> bytes:
-        """Return its page for people to read: HTML without scripts or other files."""
-        with zipfile.ZipFile(io.BytesIO(self.content)) as archive:
-            return archive.read(REPORT)
 
 
 def bundle_is_long(team_id: UUID, run_id: UUID) -> bool:

@@ -1,0 +1,3 @@
+/** The report of a run: a button prints it. */
+
+document.querySelector("#print").addEventListener("click", () => print());
