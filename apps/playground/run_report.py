@@ -47,7 +47,6 @@ def run_report(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
             verify_rows(run.team_id, run.id),
         ),
         "verified_at": now,
-        "entry_count": len(entries),
         "signature": covering_signature(run.team_id, entries[-1].seq)
         if entries
         else None,
