@@ -17,7 +17,7 @@ from apps.simulator.briefing import Briefing, BriefingRole, Earlier, last_turn
 from apps.simulator.chance import draw, pick
 from apps.simulator.families import programs
 from apps.simulator.families.solution import Claim, Family, Solution
-from apps.simulator.follow_ups import RevisedProgram, question_before, revised
+from apps.simulator.follow_ups import RevisedProgram, meant, revised
 from apps.simulator.office import OfficeTask, office_task
 from apps.simulator.workers import SimulatedWorker
 
@@ -69,10 +69,10 @@ def answer(
         return _several(worker, briefing, parts, seed)
     solved = _solved(briefing)
     if solved is None:
-        before = question_before(briefing.question)
-        if before is None:
+        question = next(filter(families.solve, meant(briefing.question)), None)
+        if question is None:
             return _unknown()
-        return answer(worker, replace(briefing, question=before), seed, begun)
+        return answer(worker, replace(briefing, question=question), seed, begun)
     if briefing.role is BriefingRole.PLAN:
         return _outline(briefing, solved)
     own = _believed(worker, briefing, solved, seed)

@@ -17,7 +17,7 @@ from apps.simulator import examples, families
 from apps.simulator.briefing import last_turn
 from apps.simulator.conductor_prompt import ConductorTask, ListedModel
 from apps.simulator.families.solution import Family
-from apps.simulator.follow_ups import question_before, revised
+from apps.simulator.follow_ups import meant, revised
 from apps.simulator.office import office_task
 from apps.simulator.suitability import Chooser, Need
 
@@ -93,8 +93,9 @@ def _shaped(task: ConductorTask, chooser: Chooser) -> PlanDraft:
     if parts and len(parts) < task.max_steps:
         return _several(parts, chooser)
     solved = families.solve(question)
-    if solved is None and (before := question_before(task.question)):
-        return _shaped(replace(task, question=before), chooser)
+    other = next(filter(families.solve, meant(task.question)), None)
+    if solved is None and other:
+        return _shaped(replace(task, question=other), chooser)
     if solved is None:  # nobody can answer it, so one says so
         return single_answer(Need.GENERAL, chooser)
     if solved.family is Family.ARITHMETIC and task.max_steps >= 3:

@@ -1,6 +1,6 @@
-"""Follow-ups about a program: simulated workers change the one that was answered.
+"""Follow-ups: what the last turn of a conversation wants, by the turns before it.
 
-A change is made to the text that stands in the conversation, with the faults it has.
+A program that was answered is changed as it stands there, with the faults it has.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import keyword
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from apps.simulator.briefing import turns
@@ -31,6 +31,11 @@ WHY = re.compile(
     r"|(?:show|give) (?:me )?(?:the|your) (?:steps|working|reason\w*))\b",
     re.IGNORECASE,
 )
+ELLIPSIS = re.compile(
+    r"(?:and|what about|how about|now)\s+(?P<rest>.+?)[?.!\s]*", re.IGNORECASE
+)
+CALL = re.compile(r"(?:with\s+)?(?P<call>(?P<name>\w+)\([^()]*\))")
+PART = re.compile(r"(?P<word>of|in|to|for|from)\s+(?P<what>.+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +88,32 @@ def revised(question: str) -> RevisedProgram | None:
     return next((change for change in changes if change is not None), None)
 
 
-def question_before(question: str) -> str | None:
-    """Return the question whose answer the last turn wants explained, if it does."""
+def meant(question: str) -> tuple[str, ...]:
+    """Return the questions that the last turn may stand for, by the turns before it.
+
+    "Why?" stands for the question before; "And of Norway?" for that question with
+    Norway in it.
+    """
     *before, (who, wish) = turns(question) or (("", ""),)
-    if who != "User" or len(wish) > MAX_WISH or not WHY.search(wish):
-        return None
+    if who != "User" or len(wish) > MAX_WISH:
+        return ()
     asked = (text for who, text in reversed(before) if who == "User")
-    return next((text for text in asked if not WHY.search(text)), None)
+    last = next((text for text in asked if not WHY.search(text)), "")
+    if last and WHY.search(wish):
+        return (last,)
+    match = ELLIPSIS.fullmatch(wish.strip())
+    return tuple(_completed(last, match["rest"])) if last and match else ()
+
+
+def _completed(last: str, rest: str) -> Iterator[str]:
+    yield f"What is {rest}?"
+    if call := CALL.fullmatch(rest):
+        old = rf"\b{re.escape(call['name'])}\([^()]*\)"
+        yield re.sub(old, lambda _: call["call"], last)
+    if part := PART.fullmatch(rest):
+        same = "to|in" if part["word"].lower() in ("to", "in") else part["word"]
+        old = rf"\b({same})\s[^?.,;:]+(?=[?.,;:]|$)"
+        yield re.sub(old, lambda found: f"{found[1]} {part['what']}", last)
 
 
 def _answered(before: list[tuple[str, str]]) -> _Answered | None:
@@ -188,7 +212,10 @@ def _explain(answered: _Answered, wish: str) -> RevisedProgram | None:
         f"`{answered.renamed(call)}` is `{result}`"
         for call, result in answered.known.examples
     )
-    return RevisedProgram(answered.code, f"{answered.known.plan} So {calls}.")
+    how = answered.known.plan
+    if _calls_itself(answered):
+        how = f"`{answered.name}` calls itself with less until nothing is left to do."
+    return RevisedProgram(answered.code, f"{how} So {calls}.")
 
 
 def _calls_itself(answered: _Answered) -> bool:

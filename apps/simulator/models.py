@@ -36,7 +36,7 @@ from apps.simulator.chance import draw
 from apps.simulator.conductor import PlanDraft, Shape, SimulatedStep
 from apps.simulator.continuation import continued
 from apps.simulator.families.solution import Family
-from apps.simulator.follow_ups import question_before
+from apps.simulator.follow_ups import meant
 from apps.simulator.reply import SimulatedReply, cut, reply
 from apps.simulator.request import SimulatedRequest
 from apps.simulator.structured import as_json
@@ -147,10 +147,10 @@ def _work_on_bench(
     ):
         return _as_judge(worker, judged, text, seed)
     read = briefing.read(text)
-    explained = _explained(worker, read, request, seed)
-    if explained is None and (everyday := _everyday(worker, read.part)):
+    followed_up = _followed_up(worker, read, request, seed)
+    if followed_up is None and (everyday := _everyday(worker, read.part)):
         return work(everyday, request, seed)
-    answered = explained or bench_answer(worker, read, seed, request.begun)
+    answered = followed_up or bench_answer(worker, read, seed, request.begun)
     return SimulatedReply(
         cut(_shown(worker.name, answered, request)),
         first_token_s=_first_token_s(worker, text, seed),
@@ -158,18 +158,17 @@ def _work_on_bench(
     )
 
 
-def _explained(
+def _followed_up(
     worker: BenchWorker, read: Briefing, request: SimulatedRequest, seed: int
 ) -> SimulatedAnswer | None:
-    """Return the answer to the task before with its method, if that is wanted."""
-    question = question_before(read.question)
-    task = recognise(question, worker.forms) if question else None
-    if question is None or task is None:
-        return None
-    again = replace(read, question=question)
-    answered = bench_answer(worker, again, seed, request.begun)
-    text = f"{answered.text}\n\nHow it is done: {task.method}"
-    return replace(answered, text=text)
+    """Return the answer, with its method, to a task that the last turn stands for."""
+    for question in meant(read.question):
+        if task := recognise(question, worker.forms):
+            again = replace(read, question=question)
+            answered = bench_answer(worker, again, seed, request.begun)
+            text = f"{answered.text}\n\nHow it is done: {task.method}"
+            return replace(answered, text=text)
+    return None
 
 
 def _everyday(worker: BenchWorker, question: str) -> SimulatedWorker | None:

@@ -137,3 +137,33 @@ async def test_a_task_of_the_benchmark_is_explained_by_its_method(ask: Asker):
     question = conversation(task, "**1200**", "How did you get that?")
     said = await ask("bench-coding", worker_message(question, "Answer it."))
     assert re.search(r"How it is done: \w+", said)
+
+
+@pytest.mark.parametrize(
+    ("asked", "follow_up", "answer"),
+    [
+        ("What is 12 + 34 - 5?", "And 86 + 99 - 6?", "179"),
+        ("What is the capital of France?", "And of Norway?", "Oslo"),
+        ("Convert 12 metres to centimetres.", "And in millimetres?", "12,?000"),
+        ("Convert 5 km to miles", "What about in metres", "5,?000"),
+        ("What is 17 * 23 + 4?", "Now 2 + 2!", r"\*\*4\*\*"),
+    ],
+)
+async def test_a_follow_up_is_completed_by_the_question_before(
+    ask: Asker, asked: str, follow_up: str, answer: str
+):
+    question = conversation(asked, "Done.", follow_up)
+    said = await ask("forgetful", worker_message(question, "Answer it."))
+    assert re.search(answer, said), said
+
+
+def test_a_recursive_program_is_explained_as_one():
+    note = revision(after("Why?", FIBONACCI.recursive)).note
+    assert "`fibonacci` calls itself" in note
+
+
+async def test_what_completes_to_nothing_known_is_not_answered(ask: Asker):
+    question = conversation("What is the capital of France?", "Paris", "And you?")
+    assert "cannot answer" in await ask(
+        "forgetful", worker_message(question, "Answer.")
+    )
