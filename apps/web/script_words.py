@@ -102,6 +102,8 @@ TEXTS = (
     gettext_noop("Live updates are not available any more. Reload the page to go on."),
     gettext_noop("Run: {state}"),
     gettext_noop("Of the marked ones that would be {name}."),
+    gettext_noop("Select all"),
+    gettext_noop("Select none"),
     gettext_noop("The first {most} are marked; more are not tested at a time."),
     gettext_noop("Testing: {done} of {total} done."),
     gettext_noop("Asking…"),

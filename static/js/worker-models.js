@@ -8,7 +8,7 @@ async function list() {
   const form = button.form;
   const data = new FormData(form);
   data.set(button.name, button.value);
-  const response = await fetch(location.href, {
+  const response = await fetch(form.action, {
     method: "POST",
     body: data,
     headers: { "X-Partial": "true" },
