@@ -49,7 +49,7 @@ TEXTS = (
     gettext_noop("Choose {number} at most."),
     gettext_noop("The cost of at least one is unknown."),
     gettext_noop("Together typically under {typical}."),
-    gettext_noop("Together up to {most}, typically under {typical}."),
+    gettext_noop("Together typically under {typical}, at most {most}."),
     gettext_noop("≈ {time} left"),
     gettext_noop("longer than usual"),
     gettext_noop("Usually about {time}; {rest}."),

@@ -39,7 +39,7 @@ function cost(boxes) {
   });
   const [highest, typical] = sums;
   if (typical === null) return say("The cost of at least one is unknown.");
-  const words = highest === null ? say("Together typically under {typical}.") : say("Together up to {most}, typically under {typical}.");
+  const words = highest === null ? say("Together typically under {typical}.") : say("Together typically under {typical}, at most {most}.");
   return words.replace("{most}", dollars(highest)).replace("{typical}", dollars(typical));
 }
 

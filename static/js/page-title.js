@@ -1,13 +1,16 @@
-/** Marks the title of a tab that is not looked at when its run has ended. */
+/** Says in the title of the tab whether the run is going on, and, until it is looked at, how it ended. */
 
 const MARKS = { completed: "✓", failed: "✗", cancelled: "■" };
+const LIVE = "…";
 const title = document.title;
 
-/** @param {string} state of the run */
+/** @param {string} state of the run; "" if there is none */
 export function markTitle(state) {
-  if (document.hidden && MARKS[state]) document.title = `${MARKS[state]} ${title}`;
+  const ending = document.hidden ? MARKS[state] : "";
+  const mark = state && !MARKS[state] ? LIVE : ending;
+  document.title = mark ? `${mark} ${title}` : title;
 }
 
 document.addEventListener("visibilitychange", () => {
-  if (!document.hidden) document.title = title;
+  if (!document.hidden && !document.title.startsWith(LIVE)) document.title = title;
 });

@@ -6,6 +6,8 @@ import { say } from "./words.js";
 const NO_RUN = "00000000-0000-0000-0000-000000000000";
 /** More than this of an answer would slow the page down. */
 const SHOWN_CHARACTERS = 200_000;
+/** How often the time that an answer takes is shown anew. */
+const CLOCK_INTERVAL_MS = 100;
 
 const form = document.querySelector("#try");
 const request = form.querySelector("#try-request");
@@ -84,13 +86,23 @@ async function receive(response, began) {
   headers.textContent = [...response.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
   text.textContent = "";
   tell(response, began, false);
+  const clock = setInterval(() => tell(response, began, false), CLOCK_INTERVAL_MS);
+  try {
+    await readAnswer(response);
+  } finally {
+    clearInterval(clock);
+  }
+  tell(response, began, true);
+}
+
+/** Show the body of an answer as it arrives. @param {Response} response */
+async function readAnswer(response) {
   if (response.headers.get("content-type")?.startsWith("text/event-stream")) {
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let read = await reader.read(); !read.done; read = await reader.read()) show(read.value);
   } else {
     show(indented(await response.text()));
   }
-  tell(response, began, true);
 }
 
 form.addEventListener("submit", async (event) => {

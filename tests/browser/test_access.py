@@ -31,7 +31,7 @@ async def test_viewer_sees_runs_but_cannot_start_one(visit, site, run_url):
     page = (await visit(site.cast.vera)).page
     await page.goto(url)
     await expect(page.locator("#run-answer .prose")).to_contain_text(ANSWERED)
-    await expect(page.get_by_role("link", name="Re-run")).to_have_count(0)
+    await expect(page.get_by_role("link", name="Ask again")).to_have_count(0)
     await page.goto("/")
     button = page.get_by_role("button", name="Run", exact=True)
     await expect(button).to_be_disabled()

@@ -44,7 +44,7 @@ async def test_a_person_follows_up_edits_and_goes_back(visit, site, echo):
     await page.get_by_role("button", name="Earlier variant").click()
     await expect(page.locator("#now .turn__asked")).to_have_text("two")
     await expect(page.locator("#run-answer")).to_contain_text("two")
-    await page.get_by_role("button", name="Re-run").click()
+    await page.locator("#rerun").click()
     await expect(page.locator("#now")).to_contain_text("3 of 3")
 
 

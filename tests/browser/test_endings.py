@@ -120,7 +120,7 @@ async def test_rerun_starts_another_run_with_the_same_prompt(visit, site):
     await runs.start(page, "What is the capital of Italy?")
     await runs.ends(page)
     first = await page.locator(runs.RUN).get_attribute("data-run-id")
-    await page.get_by_role("button", name="Re-run").click()
+    await page.get_by_role("button", name="Ask again").click()
     await expect(page.locator(runs.RUN)).not_to_have_attribute("data-run-id", first)
     await runs.ends(page)
     await expect(page.locator("#run-answer .prose")).to_contain_text(ANSWERED)

@@ -23,6 +23,7 @@ async def test_from_a_file_of_tasks_to_a_run_behind_a_figure(visit, site, tmp_pa
     await page.get_by_role("button", name="Import").click()
     await expect(page.get_by_text("basics, version 1: 10 tasks.")).to_be_visible()
     await page.get_by_role("link", name="New evaluation").click()
+    await page.get_by_text("Baselines for research").click()
     await page.get_by_label("Mixture of agents").uncheck()
     await page.get_by_role("button", name="Start").click()
     await expect(page.get_by_text("Nothing has begun yet.")).to_be_visible()

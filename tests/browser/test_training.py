@@ -13,7 +13,7 @@ from tests.browser.test_candidate_tests import prepare
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 SMALL = {
     "Runs of random plans": "60",
-    "Runs of near-best plans": "12",
+    "Second round (checks the first)": "12",
     "Tasks in the comparison": "10",
 }
 RIVALS = (

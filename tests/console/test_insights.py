@@ -203,10 +203,10 @@ def test_audit_estimates_one_worker_and_takes_the_dearest(alice, cast, runs):
         )
     page = text_of(alice.get(URL))
     audit = page[page.index("API efficiency audit") :]
-    assert "All runs beside <bdi>beta</bdi> alone" in audit
+    assert "All runs, compared with <bdi>beta</bdi> alone" in audit
     assert "estimated" in audit
     chosen = text_of(alice.get(f"{URL}?worker=gamma"))
-    assert "All runs beside <bdi>gamma</bdi> alone" in chosen
+    assert "All runs, compared with <bdi>gamma</bdi> alone" in chosen
 
 
 def test_audit_without_prices_says_so(alice, runs):

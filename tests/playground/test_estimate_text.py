@@ -15,9 +15,12 @@ from tests.playground.stories import finished
 
 ESTIMATE = "/playground/estimate/"
 ROUGH = re.compile(
-    r"Estimated cost: up to \$(?P<most>[\d.]+), typically under \$(?P<typical>[\d.]+)\."
+    r"Estimated cost: typically under \$(?P<typical>[\d.]+), "
+    r"at most \$(?P<most>[\d.]+)\."
 )
-LIKE_PAST = "Estimated cost: up to $0.09, typically under $0.01, from the last 10 runs."
+LIKE_PAST = (
+    "Estimated cost: typically under $0.01, at most $0.09, from the last 10 runs."
+)
 ASKED = {"prompt": "What is a prime number?", "tier": "ultra"}
 
 

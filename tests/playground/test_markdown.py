@@ -73,8 +73,8 @@ def test_tables_code_and_emphasis_are_kept():
 
 def test_p7_tasks_of_a_list_have_boxes():
     html = render("- [x] done `code`\n- [ ] open\n- [y] neither\n\n[x] no item")
-    assert "<li>☑ done <code>code</code></li>" in html
-    assert "<li>☐ open</li>" in html
+    assert '<li class="task">☑ done <code>code</code></li>' in html
+    assert '<li class="task">☐ open</li>' in html
     assert "[y] neither" in html and "<p>[x] no item</p>" in html
 
 

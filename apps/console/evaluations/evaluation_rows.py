@@ -40,6 +40,10 @@ OFFERED = 50
 """Evaluations that others can learn from, of the newest."""
 
 
+PRODUCT_KINDS = {"tier": 0, "light_planner": 1, "worker": 2}
+"""What most people compare, by the kind of system and in the order of the report."""
+
+
 @dataclass(frozen=True, slots=True)
 class EvaluationRow:
     """An evaluation and how far it is."""
@@ -164,12 +168,26 @@ class ReportView:
 
     report: Report
     rows: Sequence[SystemRow]
+    """In the order of the settings."""
     families: Sequence[str]
     """Empty: there is only one."""
     plot: Plot | None
     bars: FamilyBars
     found: Headline | None
     """What it says of conducting. None: it compares nothing that plans."""
+
+    @property
+    def product_rows(self) -> Sequence[SystemRow]:
+        """Return tiers, then single workers; all systems, if there are none of them."""
+        found = [row for row in self.rows if row.system.kind in PRODUCT_KINDS]
+        found.sort(key=lambda row: PRODUCT_KINDS[row.system.kind])
+        return found or self.rows
+
+    @property
+    def research_rows(self) -> Sequence[SystemRow]:
+        """Return the other systems, which pages show on demand."""
+        shown = self.product_rows
+        return [row for row in self.rows if row not in shown]
 
     @property
     def best_single_place(self) -> int | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
+from django.forms.boundfield import BoundWidget
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext_lazy as _
@@ -103,6 +104,14 @@ def _count(
         required=False,
         help_text=words,
     )
+
+
+PRODUCT_SYSTEMS = ("conductor:", "workers")
+"""Beginnings of the short names of tiers and single workers."""
+
+
+def _is_of_product(option: BoundWidget) -> bool:
+    return str(option.data["value"]).startswith(PRODUCT_SYSTEMS)
 
 
 class EvaluationForm(ConsoleForm):
@@ -250,6 +259,21 @@ class EvaluationForm(ConsoleForm):
             _offer_or_none(self, name, [(each, each) for each in names])
         _offer_or_none(self, "measured", measured)
         _offer_or_none(self, "pool_version", pool_versions)
+
+    @property
+    def product_options(self) -> list[BoundWidget]:
+        """Return the systems that most people compare: tiers and single workers."""
+        return [each for each in self["systems"] if _is_of_product(each)]
+
+    @property
+    def research_options(self) -> list[BoundWidget]:
+        """Return the baselines of research; pages show them on demand."""
+        return [each for each in self["systems"] if not _is_of_product(each)]
+
+    @property
+    def research_chosen(self) -> int:
+        """Return how many baselines of research are chosen."""
+        return sum(1 for each in self.research_options if each.data["selected"])
 
     def clean(self) -> dict[str, Any]:
         """Refuse systems that lack a field which they need, or run other tasks."""

@@ -50,7 +50,5 @@ def dollars(label: StrOrPromise, *, required: bool = True) -> forms.DecimalField
             "min_value": _("Write an amount above zero."),
             "max_value": _("That is too much: a billion dollars at most."),
         },
-        widget=forms.NumberInput(
-            attrs={"placeholder": "10.00", "min": "0", "step": "any"}
-        ),
+        widget=forms.NumberInput(attrs={"min": "0", "step": "any"}),
     )

@@ -32,7 +32,10 @@ class RetentionForm(ConsoleForm):
             "max_value": format_lazy(MOST, number=f"{MAX_DAYS:,}"),
         },
         help_text=format_lazy(
-            _("From {least} (six months) to {most} (seven years)."),
+            _(
+                "From {least} to {most} (seven years). The EU AI Act asks for logs of "
+                "six months, so less is not possible."
+            ),
             least=MIN_DAYS,
             most=f"{MAX_DAYS:,}",
         ),

@@ -47,9 +47,9 @@ class TrainingForm(ConsoleForm):
         ),
     )
     near_best_runs = whole_number(
-        _("Runs of near-best plans"),
+        _("Second round (checks the first)"),
         required=True,
-        hint=_("They show whether the first fit is right about its own plans."),
+        hint=_("Runs of plans that the first fit took for nearly the best."),
     )
     held_out_tasks = whole_number(_("Tasks in the comparison"), required=True)
     max_cost_usd = dollars(

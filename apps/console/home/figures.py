@@ -129,7 +129,7 @@ def money_figures(team_id: uuid.UUID, now: datetime) -> list[Figure]:
     today = [row for row in rows if row.label == now.date().isoformat()]
     url = reverse("console:usage")
     return [
-        Figure(_("Spent today"), formats.cost(_sum(today)), url),
+        Figure(_("Spent today"), formats.cost(_sum(today)), url, _("with tests")),
         Figure(_("Spent this month"), formats.cost(_sum(rows)), url),
     ]
 

@@ -30,7 +30,7 @@ def estimate_words(estimate: Estimate) -> str:
         text = gettext("under {typical}").format(typical=typical)
     else:
         most = _cents(estimate.most_micros)
-        words = gettext("up to {most}, typically under {typical}")
+        words = gettext("typically under {typical}, at most {most}")
         text = words.format(most=most, typical=typical)
     if estimate.basis == "past runs":
         words = gettext("{words}, from the last {number} runs.")

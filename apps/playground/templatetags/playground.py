@@ -17,6 +17,7 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_noop as _
 
 from apps.core import plan_layout
+from apps.engine.events import PolicyDecided
 from apps.engine.usage import Cost
 from apps.governance.selectors import ratings_by
 from apps.playground import numbering, words
@@ -91,6 +92,15 @@ def own_rating(context: dict[str, Any], run_id: uuid.UUID) -> str:
 def is_beyond_simulation(story: RunView) -> bool:
     """Say whether a simulated worker could not answer, as it says itself."""
     return UNKNOWN in (story.answer or "")
+
+
+@register.filter
+def let_all_pass(decisions: Sequence[PolicyDecided]) -> bool:
+    """Say whether the policies changed nothing about a run, and no rule spoke of it."""
+    return not any(
+        each.outcome != "allowed" or each.rules or each.shadow_rules or each.findings
+        for each in decisions
+    )
 
 
 register.filter("said", words.said)

@@ -50,6 +50,7 @@ _CELLS = frozenset({"td_open", "th_open"})
 _LITERAL = frozenset({"fence", "code_block", formulas.DISPLAY})
 _ENDS_BLANK = frozenset({"paragraph_open", "heading_open", "table_open", "hr"})
 """What an empty line ends for good."""
+TASK_CLASS = "task"
 TASK_BOXES = {"[ ] ": "☐", "[x] ": "☑"}
 SHORT_CELL = 24
 """Characters of a cell up to which it stays on one line: figures, dates, names."""
@@ -60,7 +61,7 @@ _CLEANER = nh3.Cleaner(
     attributes={
         "a": {"href"},
         "ol": {"start"},
-        **{tag: {"class"} for tag in ("code", "td", "th")},
+        **{tag: {"class"} for tag in ("code", "td", "th", "li")},
         **formulas.ATTRIBUTES,
         **footnotes.ATTRIBUTES,
     },
@@ -173,7 +174,7 @@ def _html(text: str, parser: MarkdownIt) -> str:
     tokens = parser.parse(text, env)
     for item, _, content in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if item.type == "list_item_open" and content.type == "inline":
-            _mark_task(content)
+            _mark_task(item, content)
     for token, content, end in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if token.type in _CELLS and (kind := _cell_kind(content.content)):
             token.attrSet("class", kind)
@@ -182,12 +183,13 @@ def _html(text: str, parser: MarkdownIt) -> str:
     return str(parser.renderer.render(tokens, parser.options, env))
 
 
-def _mark_task(content: Token) -> None:
+def _mark_task(item: Token, content: Token) -> None:
     """Show the box of a task, `[ ]` or `[x]` at the start of an item, as a sign."""
     first = content.children[0] if content.children else None
     box = TASK_BOXES.get(first.content[:4].lower()) if first else None
     if first is not None and box:
         first.content = f"{box} {first.content[4:]}"
+        item.attrSet("class", TASK_CLASS)  # its sign takes the place of a bullet
 
 
 def _cell_kind(text: str) -> str:
