@@ -94,7 +94,7 @@ async def test_a_person_trains_a_planner_and_reads_why_it_planned(
     await runs.ends(page)
     await runs.open_record(page)
     why = page.locator("#plan-0-why")
-    await expect(why).to_contain_text("Version 2 of the light planner")
+    await expect(why).to_contain_text("The light planner (version 2)")
     await expect(why.get_by_role("row").filter(has_text="chosen")).to_be_visible()
     await expect(why.get_by_role("row").filter(has_text="alone").first).to_be_visible()
     await fits(page)
