@@ -35,7 +35,7 @@ FIRST_PROMPTS = (
 """The demo's policy denies the first, and somebody rates the last as bad, so that there
 is something to review."""
 REPORT_PROMPTS = (
-    "A shop has 14 boxes of 9 pens and sells 25 pens. How many pens are left?",
+    "A shop has 14 boxes of 9 pens and sells 15 pens. How many pens are left?",
     "Convert 12 weeks to days.",
     "Name the capital city of Norway.",
 )

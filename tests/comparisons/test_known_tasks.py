@@ -35,6 +35,8 @@ def test_the_verifier_says_which_answers_are_right(site, alice):
     comparison = ended(site, start(site, *chosen, prompt=PROMPT))
     page = page_of(alice, comparison)
     assert "A (sim-delta) is right, B (echo) is wrong." in page
+    assert "nobody has to judge" in page
+    assert "Ask it to judge" not in page
     assert "The right answer is Paris." in page
     assert re.search(r"A \(sim-delta\) took .* of B \(echo\)\.", page)
     assert page.count("side__wrong") == page.count("side__better") == 1
