@@ -34,7 +34,7 @@ PLANNERS = {
     "fallback": _("fallback plan"),
     "given_plan": _("made before the run"),
     "light": _("by the light planner"),
-    "light_cascade": _("by the light planner or the conductor"),
+    "light_cascade": _("by the light planner, then the conductor if need be"),
     EXPLORED: _("by the light planner, exploring"),
     "language_model": _("by a language model"),
     "delegated": _("by the worker"),

@@ -227,8 +227,8 @@ def evaluation_new(request: TeamRequest) -> HttpResponseBase:
         lambda version: form.values(snapshot),
         title=_("New evaluation"),
         lead=_(
-            "Its runs are yours: the policy applies to them, they count towards "
-            "budgets and rate limits, and the ledger records them."
+            "You are charged for its runs: the policy applies to them, they count "
+            "towards budgets and rate limits, and the ledger records them."
         ),
         setting={
             "suites": [*suites],
