@@ -36,7 +36,8 @@ Application = Callable[[Any, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
 DIGEST_LENGTH = 12
-WITH_DIGEST = re.compile(rf"(.+)\.[0-9a-f]{{{DIGEST_LENGTH}}}(\.\w+)")
+DIGEST = re.compile(rf"\.[0-9a-f]{{{DIGEST_LENGTH}}}")
+"""As it stands before the ending of a name."""
 IMMUTABLE = b"public, max-age=31536000, immutable"
 REVALIDATED = b"no-cache"
 """For names without a digest, or with that of another state."""
@@ -82,8 +83,12 @@ class StaticFiles:
 
     def name_of(self, path: str) -> str | None:
         """Return the name of the file at a path, with any digest or none."""
-        name = WITH_DIGEST.sub(r"\1\2", path) if path not in self._sources else path
-        return name if name in self._sources else None
+        if path in self._sources:
+            return path
+        stem, ending = posixpath.splitext(path)
+        name, digest = posixpath.splitext(stem)
+        is_known = DIGEST.fullmatch(digest) and name + ending in self._sources
+        return name + ending if is_known else None
 
     async def file(self, name: str) -> StaticFile:
         """Return a file as it is served."""
