@@ -20,20 +20,21 @@ MAX_PROGRAM = 4_000
 MAX_WISH = 300
 """Characters of a follow-up; a longer one wants more than one change."""
 PROGRAM = re.compile(r"```python\n((?:(?!\n?```).)*+)\n```", re.DOTALL)
-NAME = re.compile(
-    r"\b(?:renam\w+\b.*?\bto|call (?:it|the function)|name it)\s+[`'\"“]?"
-    r"(?P<name>[A-Za-z_]\w{0,60})",
-    re.IGNORECASE,
+RENAMING = re.compile(r"\b(?:renam|call (?:it|the)|name it)", re.IGNORECASE)
+NEW_NAMES = (
+    re.compile(r"\bto\s[`'\"“]?(?P<name>[A-Za-z_]\w{0,60})", re.IGNORECASE),
+    re.compile(
+        r"\b(?:it|function)\s[`'\"“]?(?P<name>[A-Za-z_]\w{0,60})", re.IGNORECASE
+    ),
 )
+"""Places of a new name; the first that is there counts."""
 WHY = re.compile(
     r"\b(?:explain|why|are you sure"
     r"|how (?:does|did|do|is|was)\b.*\b(?:it|this|that|you)"
     r"|(?:show|give) (?:me )?(?:the|your) (?:steps|working|reason\w*))\b",
     re.IGNORECASE,
 )
-ELLIPSIS = re.compile(
-    r"(?:and|what about|how about|now)\s+(?P<rest>.+?)[?.!\s]*", re.IGNORECASE
-)
+ELLIPSIS = re.compile(r"(?:and|what about|how about|now)\s(?P<rest>.+)", re.IGNORECASE)
 CALL = re.compile(r"(?:with\s+)?(?P<call>(?P<name>\w+)\([^()]*\))")
 PART = re.compile(r"(?P<word>of|in|to|for|from)\s+(?P<what>.+)", re.IGNORECASE)
 
@@ -102,7 +103,9 @@ def meant(question: str) -> tuple[str, ...]:
     if last and WHY.search(wish):
         return (last,)
     match = ELLIPSIS.fullmatch(wish.strip())
-    return tuple(_completed(last, match["rest"])) if last and match else ()
+    return (
+        tuple(_completed(last, match["rest"].strip("?.! "))) if last and match else ()
+    )
 
 
 def _completed(last: str, rest: str) -> Iterator[str]:
@@ -136,8 +139,9 @@ def _renamed(code: str, before: str, after: str) -> str:
 
 
 def _rename(answered: _Answered, wish: str) -> RevisedProgram | None:
-    name = match["name"] if (match := NAME.search(wish)) else ""
-    if not name or keyword.iskeyword(name):
+    matches = (pattern.search(wish) for pattern in NEW_NAMES)
+    name = next((match["name"] for match in matches if match), "")
+    if not RENAMING.search(wish) or not name or keyword.iskeyword(name):
         return None
     code = _renamed(answered.code, answered.name, name)
     return RevisedProgram(code, f"`{answered.name}` is called `{name}` now.")
