@@ -64,7 +64,9 @@ def planners_first(base_url: str, models: Sequence[str]) -> list[str]:
     """
     book = price_book()
 
-    def suited(model: str) -> tuple[bool, bool, bool, bool, float, int, float]:
+    def suited(
+        model: str,
+    ) -> tuple[bool, bool, bool, bool, tuple[int, int], int, float]:
         listed = book.price(base_url, model)
         return (
             only_plans(model),
@@ -87,9 +89,9 @@ def recommended_models(base_url: str, models: Sequence[str]) -> list[str]:
     return list(dict.fromkeys((*ranked[:1], *answering)))[:RECOMMENDED]
 
 
-def _version(model: str) -> float:
+def _version(model: str) -> tuple[int, int]:
     match = _VERSION.search(model.rpartition("/")[2])
-    return float(f"{match[1]}.{match[2] or 0}") if match else 0.0
+    return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
 
 
 def _numbered(name: str, number: int) -> str:

@@ -126,9 +126,9 @@ def turns(question: str) -> tuple[tuple[str, str], ...]:
 
 def last_turn(question: str) -> str:
     """Return what the user said last in a conversation, else the whole question."""
-    said = turns(question)
-    asked = [text for who, text in said if who == "User"]
-    return asked[-1] if len(said) > 1 and asked else question
+    spoken = turns(question)
+    questions = [text for who, text in spoken if who == "User"]
+    return questions[-1] if len(spoken) > 1 and questions else question
 
 
 def read(text: str) -> Briefing:

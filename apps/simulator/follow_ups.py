@@ -98,8 +98,8 @@ def meant(question: str) -> tuple[str, ...]:
     *before, (who, wish) = turns(question) or (("", ""),)
     if who != "User" or len(wish) > MAX_WISH:
         return ()
-    asked = (text for who, text in reversed(before) if who == "User")
-    last = next((text for text in asked if not WHY.search(text)), "")
+    questions = (text for who, text in reversed(before) if who == "User")
+    last = next((text for text in questions if not WHY.search(text)), "")
     if last and WHY.search(wish):
         return (last,)
     match = ELLIPSIS.fullmatch(wish.strip())
@@ -120,11 +120,11 @@ def _completed(last: str, rest: str) -> Iterator[str]:
 
 
 def _answered(before: list[tuple[str, str]]) -> _Answered | None:
-    asked = (text for who, text in reversed(before) if who == "User")
-    known = next((p for text in asked if (p := programs.find(text))), None)
-    said = (text for who, text in reversed(before) if who == "Assistant")
-    blocks = next((found for text in said if (found := PROGRAM.findall(text))), [])
-    code = blocks[0] if blocks else ""
+    questions = (text for who, text in reversed(before) if who == "User")
+    known = next((p for text in questions if (p := programs.find(text))), None)
+    answers = (text for who, text in reversed(before) if who == "Assistant")
+    blocks = (block for text in answers if (block := PROGRAM.search(text)))
+    code = block[1] if (block := next(blocks, None)) else ""
     if known is None or not 0 < len(code) <= MAX_PROGRAM:
         return None
     try:

@@ -17,6 +17,7 @@ ELSEWHERE = "http://127.0.0.1:8000/v1"
             ["gpt-4o", "gpt-5-mini", "gpt-5-2025-08-07", "gpt-5-pro", "gpt-4.1", "o3"],
             ["gpt-5-2025-08-07", "gpt-4.1", "gpt-4o"],
         ),
+        (["gpt-5.9", "gpt-5.10"], ["gpt-5.10", "gpt-5.9"]),
         (
             ["claude-haiku-4-5", "claude-3-opus-20240229", "claude-sonnet-4-5"],
             ["claude-sonnet-4-5", "claude-3-opus-20240229", "claude-haiku-4-5"],
