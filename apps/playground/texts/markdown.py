@@ -61,9 +61,9 @@ _CLEANER = nh3.Cleaner(
     attributes={
         "a": {"href"},
         "ol": {"start"},
-        **{tag: {"class"} for tag in ("code", "td", "th", "li")},
+        **{tag: {"class"} for tag in ("code", "td", "th")},
         **formulas.ATTRIBUTES,
-        **footnotes.ATTRIBUTES,
+        "li": {"class"} | footnotes.ATTRIBUTES["li"],
     },
     url_schemes={"http", "https", "mailto"},
     url_relative="deny",

@@ -21,7 +21,7 @@ VERTEX_URL = (
 _REPLACED = re.compile(r"YOUR-(?:RESOURCE|PROJECT)", re.IGNORECASE)
 _HOSTS: Mapping[str, re.Pattern[str]] = {
     "azure": re.compile(
-        r"[a-z0-9-]+\.(?:openai\.azure\.com|services\.ai\.azure\.com"
+        r"(?<![a-z0-9-])[a-z0-9-]++\.(?:openai\.azure\.com|services\.ai\.azure\.com"
         r"|cognitiveservices\.azure\.com)"
     ),
     "bedrock": re.compile(
@@ -29,7 +29,7 @@ _HOSTS: Mapping[str, re.Pattern[str]] = {
         r"(?:amazonaws\.com(?:\.cn)?|api\.aws)"
     ),
     "vertex": re.compile(
-        r"(?:[a-z0-9-]+-)?aiplatform\.googleapis\.com"
+        r"(?:(?<![a-z0-9-])[a-z0-9-]+-)?aiplatform\.googleapis\.com"
         r"|aiplatform\.[a-z0-9-]+\.rep\.googleapis\.com"
     ),
 }
