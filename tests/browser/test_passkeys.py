@@ -109,6 +109,6 @@ async def test_admin_works_under_its_policy(page, scheme):
     await sign_in(page, "boss@example.org")
     for path in ADMIN_PAGES:
         await page.goto(f"/admin/{path}")
-        await expect(page.locator("#content")).to_be_visible()
+        await expect(page.get_by_role("main")).to_be_visible()
         wide = "document.documentElement.scrollWidth > innerWidth"
         assert not await page.evaluate(wide), path
