@@ -81,20 +81,6 @@ def answer(
     return next((a for a in answers if _begins(a, begun)), answers[0])
 
 
-def beliefs(worker: SimulatedWorker, question: str, seed: int) -> tuple[str, ...]:
-    """Return what `worker` would answer to each part of a question, in short.
-
-    Empty: it cannot answer.
-    """
-    parts = families.split(question) or (question,)
-    solved = [(Briefing(part), families.solve(part)) for part in parts]
-    return tuple(
-        _believed(worker, briefing, found, seed).answer
-        for briefing, found in solved
-        if found is not None and all(other for _, other in solved)
-    )
-
-
 def _solved(briefing: Briefing) -> Solution | None:
     last_block = briefing.part.rpartition("\n\n")[2]
     texts = (briefing.part, briefing.subtask, last_block)

@@ -1,31 +1,31 @@
 """Judges answers, as comparisons, tests of candidates and rubrics ask a model to.
 
-A judge knows what it would answer itself, right or wrong, and looks for that in what
-it is shown. Where it cannot work the answer out, it looks at how much of the request an
-answer takes up. Neither depends on the order in which it reads the answers.
+A judge works out the right answer where any simulated worker could, however weak the
+judge is as a worker, and looks for it in what it is shown. Of answers that it cannot
+work out it says so: none is better, unless one refuses and another one does not. It
+never decides by the order in which it reads the answers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import orjson
 
-from apps.simulator import examples
+from apps.simulator import examples, families
 from apps.simulator.answers import BOLD, FENCE, SIGNATURE
+from apps.simulator.benchmark.forms import FORMS, Form
+from apps.simulator.benchmark.tasks import recognise
 from apps.simulator.briefing import last_turn
-
-Beliefs = Callable[[str], tuple[str, ...]]
-"""Returns the judge's own answer to each part of a question; empty: it has none."""
+from apps.simulator.follow_ups import meant, revised
+from apps.simulator.office import office_task
 
 PLACES = ("first", "second", "third", "fourth")
 SAME = "same"
 CLEAR = 0.1
 """By so much an answer must be worth more to be called better."""
-ENOUGH_WORDS = 60
-"""Words of its own beyond which an answer is not worth more."""
 LIKE_REFERENCE, FITS_RUBRIC = 0.8, 0.5
 """Shares of the words of a reference or rubric that an answer must have."""
 _MARK = re.compile(r"Only what stands between the marks with (?P<mark>[\w-]{4,64}) is ")
@@ -35,29 +35,48 @@ _WORD = re.compile(r"[^\W\d_]{4,}|\d[\d.,]*")
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    question: str
+    request: str
     answers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Rubric:
-    question: str
+    request: str
     rubric: str
     reference: str
     answer: str
 
 
-def judgement(text: str, beliefs: Beliefs) -> str | None:
-    """Return the judge's reply as JSON; None: the text asks for no judgement."""
-    asked = _read(text)
-    match asked:
+def judgement(text: str, forms: tuple[Form, ...] = FORMS) -> str | None:
+    """Return the judge's reply as JSON; None: the text asks for no judgement.
+
+    `forms` are the tasks of a benchmark that the judge knows.
+    """
+    wanted = _read(text)
+    match wanted:
         case _Comparison():
-            better, reason = _compared(asked, beliefs(asked.question))
+            better, reason = _compared(wanted, right_answers(wanted.request, forms))
             return orjson.dumps({"reason": reason, "better": better}).decode()
         case _Rubric():
-            is_right, reason = _graded(asked, beliefs(asked.question))
+            is_right, reason = _graded(wanted, right_answers(wanted.request, forms))
             return orjson.dumps({"reason": reason, "is_right": is_right}).decode()
     return None
+
+
+def right_answers(request: str, forms: tuple[Form, ...] = FORMS) -> tuple[str, ...]:
+    """Return the right answer to each part of what a request asks last, in short.
+
+    Empty: it cannot be worked out.
+    """
+    for question in (last_turn(request), *meant(request)):
+        if task := recognise(question, forms):
+            return (task.answer,)
+        parts = families.split(question) or (question,)
+        solved = [found for part in parts if (found := families.solve(part))]
+        if len(solved) == len(parts):
+            return tuple(found.right.answer for found in solved)
+    program = revised(request)
+    return (program.code,) if program else ()
 
 
 def _read(text: str) -> _Comparison | _Rubric | None:
@@ -70,44 +89,55 @@ def _read(text: str) -> _Comparison | _Rubric | None:
         return rest.partition(f"\n</{name}-{marks[-1]}>")[0]
 
     if rubric := part("rubric"):
-        question = last_turn(part("task"))
-        return _Rubric(question, rubric, part("reference"), part("answer"))
+        return _Rubric(part("task"), rubric, part("reference"), part("answer"))
     answers = tuple(found for place in PLACES if (found := part(place)))
     if len(answers) < 2:
         return None
-    return _Comparison(last_turn(part("request")), answers)
+    return _Comparison(part("request"), answers)
 
 
-def _compared(asked: _Comparison, own: tuple[str, ...]) -> tuple[str, str]:
-    worths = [_worth(answer, asked.question, own) for answer in asked.answers]
+def _compared(wanted: _Comparison, right: tuple[str, ...]) -> tuple[str, str]:
+    source = _source(wanted.request)
+    worths = [_worth(answer, source, right) for answer in wanted.answers]
     best = max(worths)
     ahead = [place for place, worth in enumerate(worths) if best - worth < CLEAR]
-    if len(ahead) > 1:
-        return SAME, _why_same(own, best)
-    place = PLACES[ahead[0]]
-    if own:
-        return place, f"{_own(own)}; the {place} answer agrees most with that."
-    return place, f"The {place} answer takes up more of the request."
+    is_clear = len(ahead) == 1
+    place = PLACES[ahead[0]] if is_clear else SAME
+    if right:
+        return place, f"{_own(right)}; {_agreement(place, best)} with that."
+    if source:
+        return place, f"I know the request; {_agreement(place, best)} with what I know."
+    if is_clear:
+        return place, f"I cannot work it out; the {place} answer alone is no refusal."
+    return place, "I cannot work it out, so I cannot tell which answer is better."
 
 
-def _why_same(own: tuple[str, ...], worth: float) -> str:
-    if not own:
-        return "The answers take up equally much of the request."
-    agreeing = "each answer agrees" if worth == 1 else "none agrees"
-    return f"{_own(own)}; {agreeing} with that."
+def _agreement(place: str, worth: float) -> str:
+    if place != SAME:
+        return f"the {place} answer agrees most"
+    return "each answer agrees" if worth == 1 else "no answer agrees more than another"
 
 
-def _graded(asked: _Rubric, own: tuple[str, ...]) -> tuple[bool, str]:
-    if asked.reference:
-        is_right = _says(asked.answer, (asked.reference.strip(),)) == 1 or (
-            _shared(asked.reference, asked.answer) >= LIKE_REFERENCE
+def _source(request: str) -> str:
+    """Return what a good answer is taken from; empty: nothing that is known."""
+    question = last_turn(request)
+    if prepared := examples.prepared_turn(question):
+        return prepared.text
+    task = office_task(question)
+    return task.text if task else ""
+
+
+def _graded(wanted: _Rubric, right: tuple[str, ...]) -> tuple[bool, str]:
+    if wanted.reference:
+        is_right = _says(wanted.answer, (wanted.reference.strip(),)) == 1 or (
+            _shared(wanted.reference, wanted.answer) >= LIKE_REFERENCE
         )
         return is_right, _fit("the right answer", is_right)
-    if own:
-        is_right = _says(asked.answer, own) == 1
-        return is_right, f"{_own(own)}. {_fit('that', is_right)}"
-    is_refused = _REFUSAL.search(asked.answer) is not None
-    is_right = not is_refused and _shared(asked.rubric, asked.answer) >= FITS_RUBRIC
+    if right:
+        is_right = _says(wanted.answer, right) == 1
+        return is_right, f"{_own(right)}. {_fit('that', is_right)}"
+    is_refused = _REFUSAL.search(wanted.answer) is not None
+    is_right = not is_refused and _shared(wanted.rubric, wanted.answer) >= FITS_RUBRIC
     return is_right, _fit("the rubric", is_right)
 
 
@@ -115,31 +145,30 @@ def _fit(what: str, is_right: bool) -> str:
     return f"It {'agrees' if is_right else 'does not agree'} with {what}."
 
 
-def _own(own: Sequence[str]) -> str:
-    if any("\n" in each for each in own):
+def _own(right: Sequence[str]) -> str:
+    if any("\n" in answer for answer in right):
         return "I have a program of my own"
-    return f"I get {'; '.join(own)}"
+    return f"I get {'; '.join(right)}"
 
 
-def _worth(answer: str, question: str, own: tuple[str, ...]) -> float:
+def _worth(answer: str, source: str, right: tuple[str, ...]) -> float:
     """Return what an answer is worth, from 0 to 1."""
-    if own:
-        return _says(answer, own)
-    if prepared := examples.prepared_turn(question):
-        return _shared(prepared.text, answer)
-    if _REFUSAL.search(answer):
-        return 0.0
-    new = _words(answer) - _words(question)
-    return (_shared(question, answer) + min(1.0, len(new) / ENOUGH_WORDS)) / 2
+    if right:
+        return _says(answer, right)
+    if source:
+        return _shared(source, answer)
+    return 0.0 if _REFUSAL.search(answer) else 1.0
 
 
-def _says(answer: str, own: Sequence[str]) -> float:
-    """Return the share of the judge's own answers that an answer gives."""
+def _says(answer: str, right: Sequence[str]) -> float:
+    """Return the share of the right answers that an answer gives."""
     written = answer.partition(SIGNATURE)[0]
-    stated = {" ".join(each.split()) for each in BOLD.findall(written)}
+    stated = {" ".join(bold.split()) for bold in BOLD.findall(written)}
     stated |= {str(code) for code in FENCE.findall(written)}
-    stated = stated or {" ".join(written.split()).rstrip(".")}
-    return sum(each in stated for each in own) / len(own)
+    if stated:
+        return sum(part in stated for part in right) / len(right)
+    end = f" {' '.join(written.split()).rstrip('.')}"
+    return sum(end.endswith(f" {part}") for part in right) / len(right)
 
 
 def _shared(wanted: str, answer: str) -> float:

@@ -22,8 +22,9 @@ from apps.simulator import (
     looking,
     tools,
 )
-from apps.simulator.answers import SimulatedAnswer, answer, beliefs, signed
+from apps.simulator.answers import SimulatedAnswer, answer, signed
 from apps.simulator.benchmark.answers import bench_answer
+from apps.simulator.benchmark.forms import FORMS
 from apps.simulator.benchmark.planning import planned
 from apps.simulator.benchmark.tasks import recognise
 from apps.simulator.benchmark.workers import (
@@ -113,7 +114,7 @@ def work(
         draft = conductor.plan(conductor_prompt.read(request), seed)
         return _as_planner(worker, draft, request, seed)
     text = request.last_user_text
-    if judged := judging.judgement(text, lambda asked: beliefs(worker, asked, seed)):
+    if judged := judging.judgement(text):
         return _as_judge(worker, judged, text, seed)
     told = briefing.read(text)
     answered = _answered(worker, told, request, seed)
@@ -142,9 +143,7 @@ def _work_on_bench(
             return work(everyday, request, seed)
         return _as_planner(worker, planned(worker, task, seed), request, seed)
     text = request.last_user_text
-    if judged := judging.judgement(
-        text, lambda question: _bench_beliefs(worker, question, seed)
-    ):
+    if judged := judging.judgement(text, (*worker.forms, *FORMS)):
         return _as_judge(worker, judged, text, seed)
     read = briefing.read(text)
     followed_up = _followed_up(worker, read, request, seed)
@@ -198,13 +197,6 @@ def _as_judge(
         first_token_s=_first_token_s(worker, text, seed),
         tokens_per_s=worker.tokens_per_s,
     )
-
-
-def _bench_beliefs(worker: BenchWorker, question: str, seed: int) -> tuple[str, ...]:
-    if everyday := _everyday(worker, question):
-        return beliefs(everyday, question, seed)
-    short = bench_answer(worker, Briefing(question), seed).short
-    return (short,) if short else ()
 
 
 def _first_token_s(

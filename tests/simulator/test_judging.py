@@ -86,7 +86,7 @@ async def test_judge_of_a_prepared_example_knows_its_answer(ask: Asker) -> None:
     assert judged["better"] == "second"
 
 
-async def test_judge_of_what_it_cannot_work_out_looks_at_the_request(
+async def test_judge_prefers_any_answer_to_a_refusal(
     ask: Asker,
 ) -> None:
     request = "Which risks does remote work at a bank have for data protection?"
@@ -101,29 +101,61 @@ async def test_judge_of_what_it_cannot_work_out_looks_at_the_request(
     assert (await compared(ask, "sim-cedar", request, full, full))["better"] == "same"
 
 
-async def test_judge_that_is_wrong_itself_is_so_in_both_orders(ask: Asker) -> None:
-    """Of forty sums a small model gets some wrong, and so it does as a judge."""
-    misjudged = 0
+async def test_weak_model_judges_rightly_what_it_answers_wrong(ask: Asker) -> None:
+    """Of forty sums a small model gets some wrong, but as a judge none."""
+    wrong_answers = 0
     for number in range(40):
         question, right = f"What is {number} + 7?", f"**{number + 7}**"
-        wrong = (await ask("sim-flint", question)).partition("\n")[0]
+        own = (await ask("sim-flint", question)).partition("\n")[0]
+        wrong_answers += own != right
+        wrong = f"**{number + 17}**" if own == right else own
         one = await compared(ask, "sim-flint", question, right, wrong)
         other = await compared(ask, "sim-flint", question, wrong, right)
-        swapped = {"first": "second", "second": "first", "same": "same"}
-        assert other["better"] == swapped[one["better"]]
-        misjudged += one["better"] == "second"
-    assert 0 < misjudged < 20
+        assert (one["better"], other["better"]) == ("first", "second")
+    assert wrong_answers
 
 
-async def test_benchmark_workers_judge_their_tasks(ask: Asker) -> None:
-    task = next(distinct_tasks(1, seed=7))
-    right, wrong = f"**{task.answer}**", f"**{task.far_off[0]}**"
-    judges = ("bench-arithmetic", "bench-coding")
-    for model in judges:
-        own = (await ask(model, task.question)).partition("\n")[0]
-        judged = await compared(ask, model, task.question, wrong, right)
-        expected = "second" if own == right else "same"
-        assert judged["better"] == expected
+@pytest.mark.parametrize("model", ["bench-arithmetic", "bench-language", "sim-flint"])
+async def test_judge_knows_every_task_of_the_benchmark(ask: Asker, model: str) -> None:
+    for task in distinct_tasks(60, seed=7):
+        right, wrong = f"**{task.answer}**", f"**{task.far_off[0]}**"
+        one = await compared(ask, model, task.question, wrong, right)
+        other = await compared(ask, model, task.question, right, wrong)
+        assert (one["better"], other["better"]) == ("second", "first")
+
+
+async def test_judge_reads_a_number_at_the_end_of_a_sentence(ask: Asker) -> None:
+    plain, wrong = "17 * 23 is 391, so that makes 395.", "That makes 405."
+    assert (await compared(ask, "sim-atlas", SUM, wrong, plain))["better"] == "second"
+
+
+async def test_judge_completes_a_follow_up(ask: Asker) -> None:
+    request = (
+        "User: What is the capital of France?\n\nAssistant: **Paris**\n\n"
+        "User: And of Norway?"
+    )
+    judged = await compared(ask, "bench-coding", request, "**Paris**", "**Oslo**")
+    assert judged["better"] == "second"
+
+
+async def test_judge_says_that_it_cannot_tell(ask: Asker) -> None:
+    """Neither a longer answer nor the words of the request say what is right."""
+    request = "Should our bank allow remote work for all of its staff?"
+    long = f"{request} " * 5 + "It depends on many things that a policy has to name."
+    for answers in (("Yes.", long), (long, "Yes.")):
+        judged = await compared(ask, "bench-checking", request, *answers)
+        assert judged["better"] == "same"
+        assert "cannot tell" in judged["reason"]
+
+
+async def test_judge_of_files_knows_what_they_say(ask: Asker) -> None:
+    request = (
+        "What does the contract cost?\n\nFile: offer.txt (1 KB)\n```\nThe contract "
+        "costs 4,200 euros.\nIt ends in May.\n```"
+    )
+    right = await ask("sim-atlas", request)
+    judged = await compared(ask, "sim-cedar", request, "It is free.", right)
+    assert judged["better"] == "second"
 
 
 async def test_judge_of_a_shadow_test_finds_the_right_side(ask: Asker) -> None:
@@ -136,7 +168,7 @@ async def test_judge_of_a_shadow_test_finds_the_right_side(ask: Asker) -> None:
         assert reply["better"] == ("first" if is_first else "second")
 
 
-async def test_judge_grades_by_a_reference_a_belief_or_the_rubric(ask: Asker) -> None:
+async def test_judge_grades_by_a_reference_or_what_it_works_out(ask: Asker) -> None:
     sums = {"rubric": "The number is right."}
     assert await graded(ask, "sim-atlas", RIGHT, **sums)
     assert not await graded(ask, "sim-atlas", WRONG, **sums)
