@@ -66,6 +66,10 @@ class WorkerRow:
         return _("%(price)s per 1M tokens") % {"price": self.price}
 
 
+SHIPPED_CONDUCTOR = "tiny-conductor"
+"""The model that the simulator computes, which nobody but this product serves."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConductorRow:
     """A conductor with everything a list shows of it."""
@@ -76,6 +80,11 @@ class ConductorRow:
     pools: tuple[str, ...]
     served: str
     """The model, and the protocol if it is not the usual one."""
+
+    @property
+    def is_demonstration(self) -> bool:
+        """Say whether it is the small conductor that ships with the simulator."""
+        return self.conductor.model == SHIPPED_CONDUCTOR
 
 
 @dataclass(frozen=True, slots=True)

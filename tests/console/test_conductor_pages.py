@@ -35,6 +35,15 @@ def test_list_shows_mode_price_and_pools(cast, alice):
         assert shown in text
 
 
+def test_list_says_what_the_conductor_that_ships_is_for(cast, alice):
+    ConductorFactory.create(team=cast.team, name="own", model="mine")
+    assert "for demonstrations" not in alice.get(URL).content.decode()
+    ConductorFactory.create(team=cast.team, name="small", model="tiny-conductor")
+    page = alice.get(URL).content.decode()
+    assert "A small trained conductor for demonstrations" in words(page)
+    assert "#the-conductor-that-ships" in page
+
+
 def test_conductor_is_saved_with_everything_about_it(cast, alice):
     sent = conductor_input(
         mode="json_schema",

@@ -99,15 +99,29 @@ def test_a_training_is_started_and_cancelled_on_the_page(cast, pool):
     assert "being cancelled" in stopped.content.decode()
 
 
-def test_the_page_says_what_to_install(cast, pool, settings):
+def test_where_none_can_be_trained_the_page_says_what_to_install_and_has_no_form(
+    cast, pool, settings
+):
     settings.CONDUCTOR_TRAINING_PYTHON = ""
     made = suite(cast.team, tasks())
     address = f"/learning/pools/{pool.id}/train-conductor/"
-    before = browser(cast.alice).get(address).content.decode()
-    assert "not set up to train conductors" in before
-    page = browser(cast.alice).post(address, form(made.suite_id)).content.decode()
-    assert "requirements/gpu-train.txt" in page
+    for page in (
+        browser(cast.alice).get(address).content.decode(),
+        browser(cast.alice).post(address, form(made.suite_id)).content.decode(),
+    ):
+        assert "This site cannot train conductors yet" in page
+        assert "requirements/gpu-train.txt" in page
+        assert 'name="sft_steps"' not in page
     assert not ConductorTraining.objects.for_team(cast.team.id).exists()
+
+
+def test_learning_links_to_what_a_conductor_takes_where_none_can_be_trained(
+    cast, pool, settings
+):
+    settings.CONDUCTOR_TRAINING_PYTHON = ""
+    page = browser(cast.alice).get("/learning/").content.decode()
+    assert "This site cannot train one yet" in page
+    assert ">Train a conductor<" not in page
 
 
 def test_without_a_light_planner_the_page_leads_to_one(cast):

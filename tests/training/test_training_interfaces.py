@@ -137,6 +137,13 @@ def test_a_training_is_started_on_the_page(cast, pool):
     assert "being cancelled" in stopped.content.decode()
 
 
+def test_learning_does_not_say_that_there_is_nothing_above_a_version(cast, pool):
+    version(pool, GATE)
+    page = browser(cast.vera).get("/learning/").content.decode()
+    assert "Nothing to learn from yet" not in page
+    assert "keep what they learned before" in page
+
+
 def test_the_page_of_a_training_shows_curve_and_comparison(cast, pool):
     version(pool, GATE)
     row = training(cast, pool)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
@@ -102,6 +103,13 @@ class PoolConductors:
     pool: Pool
     versions: tuple[ConductorVersion, ...]
     trainings: tuple[ConductorTrainingRow, ...]
+    can_train: bool
+    """The site has an environment to train conductors in."""
+
+
+def can_train_conductors() -> bool:
+    """Say whether the site has an environment to train conductors in."""
+    return bool(settings.CONDUCTOR_TRAINING_PYTHON)
 
 
 def pool_conductors(team_id: UUID, pool: Pool) -> PoolConductors:
@@ -111,6 +119,7 @@ def pool_conductors(team_id: UUID, pool: Pool) -> PoolConductors:
         pool,
         tuple(conductor_version_list(team_id).filter(pool=pool)[:SHOWN]),
         tuple(conductor_training_row(each) for each in trainings),
+        can_train_conductors(),
     )
 
 

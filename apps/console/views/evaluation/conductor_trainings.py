@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -14,6 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from apps.accounts.models import Permission
 from apps.console.evaluations.conductor_rows import (
+    can_train_conductors,
     conductor_training_row,
     next_step,
 )
@@ -82,7 +82,7 @@ def conductor_training_new(request: TeamRequest, pool_id: UUID) -> HttpResponseB
         "pool": pool,
         "suites": suites,
         "planners": planners,
-        "can_train": bool(settings.CONDUCTOR_TRAINING_PYTHON),
+        "can_train": can_train_conductors(),
     }
     template = "console/conductor_training_new.html"
     return console_page(request, template, context, tab=TAB)
