@@ -210,13 +210,13 @@ class _Conductor:
     def _sums(self) -> tuple[Usage, int, bool, int, int]:
         meter = self._run.meter
         elapsed = asyncio.get_running_loop().time() - self._started
-        idle_s = elapsed - meter.waited_s - self._run.paused_s
+        worked_s = elapsed - self._run.paused_s
         return (
             meter.usage,
             meter.cost.micros,
             meter.cost.has_unknown,
-            round(elapsed * 1000),
-            round(idle_s * 1000),
+            round(worked_s * 1000),
+            round((worked_s - meter.waited_s) * 1000),
         )
 
 

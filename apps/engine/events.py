@@ -371,6 +371,7 @@ class RunCompleted:
     cost_micros: int
     has_unknown_cost: bool
     latency_ms: int
+    """Without the time in which it waited for people."""
     overhead_ms: int
     """Time in which no model was being waited for."""
     tool_calls: Json = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import orjson
 
@@ -101,6 +101,17 @@ class RunBody:
         calls += [(step.key, call) for step in steps for call in step.calls]
         flying = [(key, call) for key, call in calls if call.state == "running"]
         return " ".join(f"{key}:{call.number}" for key, call in flying)
+
+    @property
+    def clock_began_at(self) -> datetime | None:
+        """Return from when its time counts on; None: it stands still.
+
+        That is its beginning, later by what it has waited for people.
+        """
+        story = self.story
+        if story.created_at is None or story.is_over or story.waits_for:
+            return None
+        return story.created_at + timedelta(milliseconds=self.timeline.waited_ms)
 
     @property
     def busy_ms(self) -> int:

@@ -58,6 +58,8 @@ class Timeline:
     bars: tuple[TimelineBar, ...]
     ticks: tuple[Tick, ...]
     span_ms: int
+    waited_ms: int = 0
+    """How long the run waited for people: no part of the line."""
 
 
 def lay_out(story: RunView, now: datetime) -> Timeline:
@@ -65,13 +67,16 @@ def lay_out(story: RunView, now: datetime) -> Timeline:
     if story.created_at is None:
         return Timeline((), (), MIN_SPAN_MS)
     end = story.last_at if story.is_over and story.last_at else now
-    span = max(story.latency_ms or 0, _between(story.created_at, end), MIN_SPAN_MS)
+    waited_ms = story.waited_ms(end)
+    # Entries of older versions count the time in which people decided as well.
+    recorded_ms = 0 if waited_ms else story.latency_ms or 0
+    span = max(recorded_ms, _at_work(story, end), MIN_SPAN_MS)
     bars = [
         _bar(story, span, call, end, label, anchor)
         for call, label, anchor in _calls(story)
     ]
     bars.sort(key=lambda bar: bar.start_ms)
-    return Timeline(tuple(bars), _ticks(span), span)
+    return Timeline(tuple(bars), _ticks(span), span, waited_ms)
 
 
 def _calls(story: RunView) -> list[tuple[CallView, str, str]]:
@@ -100,7 +105,7 @@ def _calls(story: RunView) -> list[tuple[CallView, str, str]]:
 def _bar(
     story: RunView, span: int, call: CallView, end: datetime, label: str, anchor: str
 ) -> TimelineBar:
-    start_ms = _between(story.created_at or end, call.started_at)
+    start_ms = _at_work(story, call.started_at)
     length = call.latency_ms
     if length is None:
         length = max(_between(call.started_at, end), 0)
@@ -124,6 +129,11 @@ def _ticks(span: int) -> tuple[Tick, ...]:
     step = next((s for s in STEPS_MS if span / s <= MAX_TICKS), STEPS_MS[-1])
     marks = range(0, span + 1, step)
     return tuple(Tick(round(100 * mark / span, 2), mark) for mark in marks)
+
+
+def _at_work(story: RunView, moment: datetime) -> int:
+    """Return the run's time until then, without the time that people took to decide."""
+    return _between(story.created_at or moment, moment) - story.waited_ms(moment)
 
 
 def _between(start: datetime, end: datetime) -> int:

@@ -52,6 +52,7 @@ TEXTS = (
     gettext_noop("Together typically under {typical}, at most {most}."),
     gettext_noop("≈ {time} left"),
     gettext_noop("longer than usual"),
+    gettext_noop("Waiting for approval"),
     gettext_noop("Usually about {time}; {rest}."),
     gettext_noop("The rating could not be saved. Try again."),
     gettext_noop("Run completed"),

@@ -25,14 +25,15 @@ export function startNumbers(slot, live) {
   return onTick(() => {
     const timeline = slot.querySelector("#run-timeline[data-span-ms]");
     if (!timeline) return;
-    const elapsed = Number(timeline.dataset.spanMs) + ageOf(timeline);
+    const isHeld = Boolean(slot.querySelector("#run-body[data-held]"));
+    const elapsed = Number(timeline.dataset.spanMs) + (isHeld ? 0 : ageOf(timeline));
     stretch(timeline, elapsed);
     for (const place of slot.querySelectorAll("[data-counts-ms]")) {
       place.textContent = duration(Number(place.dataset.countsMs) + ageOf(place));
     }
     const pace = slot.querySelector("#run-pace");
     if (!pace) return;
-    if (pace.dataset.usualMs) sayLeft(pace, elapsed, Boolean(slot.querySelector("#run-body[data-held]")));
+    if (pace.dataset.usualMs) sayLeft(pace, elapsed, isHeld);
     showCost(slot, JSON.parse(pace.dataset.prices), live());
   });
 }

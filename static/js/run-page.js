@@ -4,6 +4,7 @@ import { setUpDrawer } from "./drawer.js";
 import { tick } from "./first-minute.js";
 import { setUpFormatting } from "./formatted.js";
 import { setUpNotification } from "./notification.js";
+import { markTitle } from "./page-title.js";
 import { RunView } from "./run-view.js";
 import { setUpThumbs } from "./thumbs.js";
 import { localiseTimes } from "./times.js";
@@ -14,6 +15,7 @@ const notify = setUpNotification(document.querySelector("#run"));
 const view = new RunView(document.querySelector("#run"), {
   onState: (state) => {
     if (cancelForm) cancelForm.hidden = view.isOver;
+    markTitle(state);
     notify(state);
   },
 });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,7 @@ async def test_a_governed_run_from_prompt_to_proof(visit, site, tmp_path: Path) 
     await bob.goto("/")
     await runs.start(bob, PROMPT)
     place = await held(bob)
+    await expect(bob).to_have_title(re.compile("^… Waiting for approval · "))
     await bob.goto(place)
     await expect(
         bob.get_by_text("somebody else must decide about its plan")

@@ -84,7 +84,7 @@ def test_an_approved_plan_is_accepted_with_its_approval_in_one_commit():
 def test_the_wait_counts_neither_as_time_of_the_run_nor_as_overhead():
     end, _ = run(WaitingGate(APPROVED, wait_s=90_000), limits=Limits(wall_time_s=60))
     assert end.action == "run.completed"
-    assert end.latency_ms >= 90_000_000
+    assert end.latency_ms < 1_000
     assert end.overhead_ms < 1_000
 
 

@@ -9,6 +9,8 @@ from uuid import UUID
 import orjson
 
 from apps.engine.events import (
+    ApprovalRequested,
+    ApprovalSettled,
     Event,
     PlanAccepted,
     PlanRejectedEvent,
@@ -362,7 +364,33 @@ def went_on() -> list[RecordedEvent]:
     return recording.at(1910, run_completed()).entries
 
 
+def held() -> list[RecordedEvent]:
+    """The plan waits for people to approve it."""
+    recording = Recording().at(0, created())
+    recording.at(12, PlanRequested(0, 1, messages("Plan."))).at(852, replied())
+    request = ApprovalRequested(
+        0, "llm", "digest", 1, "2026-03-02T10:30:00+00:00", ("Four eyes",), "By rule.",
+        None, ("gpt-5",), ((),), ("Answer.",), REASONING,
+    )  # fmt: skip
+    return recording.at(860, request).entries
+
+
+def approved() -> list[RecordedEvent]:
+    """The plan waited for three minutes, then a call took one second."""
+    recording = Recording()
+    recording.entries = held()
+    settled = ApprovalSettled(0, "digest", "approved", ("Alice",), False, "")
+    plan = accepted((), workers=("gpt-5",))
+    recording.at(180_860, settled, plan, started(0, "gpt-5"))
+    recording.at(181_860, completed(0, "gpt-5", "Rome.", ms=1000))
+    usage = Usage(620, 480)
+    end = RunCompleted("Rome.", "stop", usage, 5400, False, 1870, 30)
+    return recording.at(181_870, end).entries
+
+
 ALL = {
+    "held": held,
+    "approved": approved,
     "called_tools": called_tools,
     "raced": raced,
     "put_right": put_right,

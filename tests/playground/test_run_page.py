@@ -512,3 +512,13 @@ def test_run_that_asked_for_one_worker_misses_no_plan(bob, team, fields):
     run = record_run(team, alone(**fields), planner="single_worker")
     page = bob.get(address("run_detail", run)).content.decode()
     assert "without a plan" not in page.replace("one worker, without a plan", "")
+
+
+def test_a_run_that_waits_for_people_has_no_count_of_steps_and_no_clock(bob, team):
+    run = record(team, told(stories.held))
+    page = bob.get(address("run_body", run)).content.decode()
+    metrics = page.partition('<dl class="metrics">')[2].partition("</dl>")[0]
+    assert "of 0" not in page
+    assert "waiting for approval" in metrics
+    assert "data-since" not in metrics
+    assert "Usually about" not in page

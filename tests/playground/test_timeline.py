@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+from django.template.loader import render_to_string
+
 from apps.playground.run_page import compose
 from apps.playground.timeline import lay_out
 from apps.runs.records.run_view import RunView, fold
@@ -42,3 +44,22 @@ def test_story_without_events_has_no_bars():
 def test_parallel_calls_are_counted(run_id=stories.RUN_ID):
     assert compose(run_id, stories.finished(), stories.START).parallel == 2
     assert compose(run_id, stories.rescued(), stories.START).parallel == 1
+
+
+def test_the_time_that_people_took_to_approve_is_not_in_the_line():
+    line = lay_out(fold(stories.approved()), stories.START)
+    assert (line.span_ms, line.waited_ms) == (1870, 180_000)
+    (conductor, step) = line.bars
+    assert (conductor.start_ms, step.start_ms) == (12, 860)
+
+
+def test_the_line_stands_still_while_people_decide():
+    line = lay_out(fold(stories.held()), stories.START + 60 * SECOND)
+    assert line.span_ms == 860
+
+
+def test_a_run_says_how_long_it_waited_for_approval_beside_its_time():
+    body = compose(stories.RUN_ID, stories.approved(), stories.START)
+    metrics = render_to_string("playground/_metrics.html", {"body": body})
+    assert "<dt>Time</dt><dd>1.9 s</dd>" in metrics
+    assert "waited 3 min for approval" in metrics

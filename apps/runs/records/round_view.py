@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import blake2b
 
 import orjson
@@ -271,6 +271,11 @@ class ApprovalView:
         if self.settled is not None:
             return self.settled.outcome
         return "withdrawn" if self.is_withdrawn else "waiting"
+
+    def waited_ms(self, until: datetime) -> int:
+        """Return how long the plan had waited by then, in milliseconds."""
+        end = min(self.settled_at or until, until)
+        return max((end - self.requested_at) // timedelta(milliseconds=1), 0)
 
     @property
     def approvers(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -60,6 +61,10 @@ class RunView(RunFold):
     def open_approval(self) -> ApprovalView | None:
         """Return the plan that waits for people; None if none does."""
         return self.rounds[-1].approvals[-1] if self.state == "approval" else None
+
+    def waited_ms(self, until: datetime) -> int:
+        """Return how long its plans had waited for people by then, in milliseconds."""
+        return sum(each.waited_ms(until) for each in self.approvals)
 
     @property
     def waits_for(self) -> WaitsFor | None:
