@@ -28,6 +28,10 @@ class TrainingSettings(models.Model):
     explored_percent = models.PositiveSmallIntegerField(default=0, db_default=0)
     """Of the requests to tiers of light planners that try a plan near the best one. It
     has an effect only with `learns_from_requests`."""
+    trusts_verified_outcomes = models.BooleanField(default=False, db_default=False)
+    """True: runs that verifiers of callers graded count apart from those that people
+    rated, and one key's may weigh more. It has an effect only with
+    `learns_from_requests`."""
     updated_at = models.DateTimeField(auto_now=True)
     actor_name = models.CharField(max_length=200, default="")
     """Of the last change, as the ledger names them."""

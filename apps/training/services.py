@@ -61,6 +61,8 @@ class TrainingChoice(InputPart):
     """True: planners also learn from runs that people and API keys asked for."""
     explored_percent: Annotated[int, Field(ge=0, le=MOST_EXPLORED)] = 0
     """Of the requests to tiers of light planners that try a plan near the best one."""
+    trusts_verified_outcomes: bool = False
+    """True: what verifiers of callers found weighs more than ratings."""
 
 
 @dataclass(frozen=True, slots=True)

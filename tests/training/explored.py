@@ -38,10 +38,9 @@ def explored(site: Site, count: int = 6) -> Evaluation:
     return ended(start(site, EXPLORATION, tasks=tasks, split="training"))
 
 
-def consent(cast: Cast, given: bool = True) -> None:
-    training_settings_replace(
-        team=cast.team, values={"learns_from_requests": given}, actor=ACTOR
-    )
+def consent(cast: Cast, given: bool = True, **others: Any) -> None:
+    values = {"learns_from_requests": given, **others}
+    training_settings_replace(team=cast.team, values=values, actor=ACTOR)
 
 
 def credited() -> None:
@@ -57,8 +56,9 @@ def rated_rows(
     *,
     pool: str,
     rated_by: Iterable[User] = (),
+    source: OutcomeSource = OutcomeSource.FEEDBACK,
 ) -> list[uuid.UUID]:
-    """Put requests on record that were rated bad, by rows alone."""
+    """Put requests on record that were judged wrong, by rows alone."""
     kind = "api_key" if isinstance(asked_by, ApiKey) else "user"
     now, worker = timezone.now(), cast.team.workers.first()
     assert worker is not None
@@ -85,7 +85,7 @@ def rated_rows(
             run=run,
             worker=worker,
             family="",
-            source=OutcomeSource.FEEDBACK,
+            source=source,
             base_url=worker.base_url,
             model=worker.model,
             right=0,

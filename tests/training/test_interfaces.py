@@ -24,7 +24,11 @@ from tests.training.explored import consent, credited, explored, pool_name
 
 PAGE, EXPORT = "/learning/", "/learning/export/"
 SETTINGS, DATA, FILE = "learning/settings/", "learning/data/", "learning/export/"
-NO = {"learns_from_requests": False, "explored_percent": 0}
+NO = {
+    "learns_from_requests": False,
+    "explored_percent": 0,
+    "trusts_verified_outcomes": False,
+}
 YES, MORE = {**NO, "learns_from_requests": True}, {**NO, "explored_percent": 5}
 CHANGED = "training.settings_updated"
 

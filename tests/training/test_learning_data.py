@@ -18,6 +18,7 @@ from tests.evaluation.test_driver import ended, start
 from tests.evaluation.test_production_outcomes import asked, judged, rate
 from tests.factories import ACTOR, PoolFactory
 from tests.governance.conftest import erase, later
+from tests.rest.conftest import member
 from tests.training.explored import (
     consent,
     credited,
@@ -140,6 +141,25 @@ def test_a_verdict_counts_before_ratings_and_a_withdrawn_rating_no_more(site):
     other = asked(site)
     feedback_give(run=other, rating="up", actor=ACTOR)
     feedback_withdraw(run=other, actor=ACTOR)
+    credited()
+    assert sources(site) == [("reviewer", 0.0)]
+
+
+def test_what_a_program_verified_counts_before_ratings_and_after_a_verdict(site):
+    """Over REST, as programs report it; every reader of learning data goes on."""
+    alice = member(site.cast.alice)
+    consent(site.cast)
+    run = asked(site)
+    at = f"runs/{run.id}/feedback/"
+    outcome = {"score": 1.0, "source": "verifier"}
+    assert alice.post(at, {"outcome": outcome}).status_code == 200
+    credited()
+    assert sources(site) == [("caller", 1.0)]
+    assert alice.get("learning/data/").json()["pools"][0]["runs"] == 1
+    assert alice.post(at, {"rating": "down"}).status_code == 200
+    credited()
+    assert sources(site) == [("caller", 1.0)]
+    judged(site, run, "fail")
     credited()
     assert sources(site) == [("reviewer", 0.0)]
 

@@ -6,17 +6,18 @@ from collections import Counter
 
 import pytest
 
+from apps.pools.models import OutcomeSource
 from apps.training.learning_data.graded_runs import graded_runs
 from apps.training.learning_data.weights import (
     LEAST_RUNS,
-    MOST_RUNS,
-    MOST_SHARE,
+    USUAL_BOUND,
+    VERIFIED_BOUND,
     RequestWeights,
 )
 from apps.training.selectors import learning_counts
 from tests.conftest import Cast, Site
 from tests.evaluation.test_shadow import SUM
-from tests.factories import PoolFactory, issue_key
+from tests.factories import MembershipFactory, PoolFactory, issue_key
 from tests.patience import eventually
 from tests.rest.conftest import member, program
 from tests.training.explored import consent, credited, rated_rows
@@ -38,12 +39,12 @@ def test_a_thousand_runs_of_one_key_keep_within_its_bound(trusted, others):
     bob = 1_000 * weights.of(BOB)
     whole = trusted + sum(n * weights.of(actors) for actors, n in groups.items())
     assert bob == pytest.approx(weights.bound)
-    assert weights.bound <= MOST_RUNS
-    assert bob <= max(MOST_SHARE * whole, LEAST_RUNS) * 1.000_001
+    assert weights.bound <= USUAL_BOUND.runs
+    assert bob <= max(USUAL_BOUND.share * whole, LEAST_RUNS) * 1.000_001
 
 
 def test_the_bound_is_as_large_as_it_may_be():
-    assert RequestWeights({BOB: 1_000}, 5_000).bound == MOST_RUNS
+    assert RequestWeights({BOB: 1_000}, 5_000).bound == USUAL_BOUND.runs
     bound = RequestWeights({BOB: 1_000}, 380).bound
     assert bound == pytest.approx(0.05 * 400)
 
@@ -90,6 +91,32 @@ def test_one_rater_of_all_runs_has_the_weight_of_one_person(cast: Cast):
         rated_rows(cast, person, 100, pool=pool.name, rated_by=[cast.bob])
     (found,) = learning_counts(cast.team.id)
     assert found.weight == pytest.approx(LEAST_RUNS)
+
+
+@pytest.mark.django_db
+def test_verified_runs_of_a_key_weigh_more_only_if_the_team_trusts_them(cast: Cast):
+    """600 runs that bob's key verified, beside 4,000 of other people."""
+    pool = PoolFactory.create(team=cast.team, name="house")
+    people = [MembershipFactory.create(team=cast.team).user for _ in range(80)]
+    for person in people:
+        rated_rows(cast, person, 50, pool=pool.name)
+    key = issue_key(cast.team, name="bob", created_by=cast.bob).row
+    verified = set(
+        rated_rows(cast, key, 600, pool=pool.name, source=OutcomeSource.VERIFIER)
+    )
+
+    def weight() -> float:
+        return sum(
+            run.weight
+            for page in graded_runs(cast.team.id, pool.name)
+            for run in page
+            if run.run_id in verified
+        )
+
+    consent(cast)
+    assert weight() == pytest.approx(USUAL_BOUND.runs)
+    consent(cast, trusts_verified_outcomes=True)
+    assert weight() == pytest.approx(VERIFIED_BOUND.runs)
 
 
 def test_what_a_hostile_key_asks_and_rates_weighs_like_one_run(site: Site):

@@ -17,8 +17,17 @@ class LearningForm(ConsoleForm):
         label=_("Learn from the runs of people and API keys"),
         required=False,
         help_text=_(
-            "Only runs that were rated or reviewed count. One person or key counts "
-            "for at most 50 runs, and for at most a twentieth of all runs."
+            "Only runs that were rated, verified or reviewed count. One person or key "
+            "counts for at most 50 runs, and for at most a twentieth of all runs."
+        ),
+    )
+    trusts_verified_outcomes = forms.BooleanField(
+        label=_("Trust the outcomes that programs verify"),
+        required=False,
+        help_text=_(
+            "Programs report with an API key whether an answer was right. If you "
+            "trust them, one key counts for up to 500 such runs, and for up to a "
+            "quarter of all runs."
         ),
     )
     explored_percent = forms.IntegerField(

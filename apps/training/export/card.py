@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from apps.training.export.step_rows import COLUMNS
 from apps.training.learning_data.tally import LearningTally
-from apps.training.learning_data.weights import LEAST_RUNS, MOST_RUNS, MOST_SHARE
+from apps.training.learning_data.weights import LEAST_RUNS, USUAL_BOUND, VERIFIED_BOUND
 
 NONE = "(none)"
 BESIDE = str.maketrans({"|": "\\|", "\n": " ", "\r": " ", "<": "&lt;", "`": "'"})
@@ -62,11 +62,14 @@ def _consent(has_consent: bool) -> str:
             "Evaluations of the team alone. It has not allowed planners to learn from "
             "what people and API keys ask, so no such run is here."
         )
+    usual, verified = USUAL_BOUND, VERIFIED_BOUND
     return (
-        "Evaluations of the team, and rated or reviewed runs of its people and API "
-        "keys, which it has allowed. One person or key has the weight of "
-        f"{MOST_RUNS:.0f} runs and {MOST_SHARE:.0%} of the whole at most, but always "
-        f"that of {LEAST_RUNS:.0f} run."
+        "Evaluations of the team, and rated, verified or reviewed runs of its people "
+        "and API keys, which it has allowed. One person or key has the weight of "
+        f"{usual.runs:.0f} runs and {usual.share:.0%} of the whole at most, but always "
+        f"that of {LEAST_RUNS:.0f} run. Where the team trusts verifiers, the runs that "
+        f"one key verified have that of {verified.runs:.0f} runs and "
+        f"{verified.share:.0%} of the whole at most."
     )
 
 

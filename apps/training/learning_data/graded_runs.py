@@ -2,14 +2,15 @@
 
 Evaluations: training tasks that have a grade; held-out tasks are what planners are
 measured on. Requests of people and keys: only with the team's consent, and only if they
-were rated or reviewed. A run whose texts have been erased is in neither.
+were reviewed, verified or rated. A run whose texts have been erased is in neither.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 from uuid import UUID
 
 from apps.evaluation.models import (
@@ -23,7 +24,11 @@ from apps.planners.light.exploring import EXPLORED
 from apps.pools.models import OutcomeSource
 from apps.runs.models import Run
 from apps.training.learning_data.records import GradedRun, GradeSource
-from apps.training.learning_data.weights import Actors, RequestWeights
+from apps.training.learning_data.weights import (
+    VERIFIED_BOUND,
+    Actors,
+    RequestWeights,
+)
 from apps.training.models import TrainingSettings
 
 RUNS_AT_ONCE = 500
@@ -32,6 +37,12 @@ SPLIT = "training"
 NOBODY = UUID(int=0)
 """Comes before the id of any run."""
 Page = list[GradedRun]
+SOURCES = (
+    (OutcomeSource.REVIEW, GradeSource.REVIEWER),
+    (OutcomeSource.VERIFIER, GradeSource.CALLER),
+    (OutcomeSource.FEEDBACK, GradeSource.FEEDBACK),
+)
+"""Of several judgements of a run the first one of these counts."""
 
 
 def graded_runs(team_id: UUID, pool: str) -> Iterator[Page]:
@@ -40,18 +51,42 @@ def graded_runs(team_id: UUID, pool: str) -> Iterator[Page]:
     for page in _evaluated(team_id, pool):
         trusted += len(page)
         yield page
-    if not has_consent(team_id):
+    settings = TrainingSettings.objects.for_team(team_id).first()
+    if settings is None or not settings.learns_from_requests:
         return
-    groups = Counter(actors for page in _requested(team_id, pool) for _, actors in page)
-    weights = RequestWeights(groups, trusted)
+    weight_of = _request_weights(
+        team_id, pool, trusted, settings.trusts_verified_outcomes
+    )
     for requests in _requested(team_id, pool):
-        yield [replace(run, weight=weights.of(actors)) for run, actors in requests]
+        yield [replace(run, weight=weight_of(run, actors)) for run, actors in requests]
 
 
 def has_consent(team_id: UUID) -> bool:
-    """Say whether a team lets planners learn from the requests of people and keys."""
+    """Return whether a team lets planners learn from requests of people and keys."""
     rows = TrainingSettings.objects.for_team(team_id)
     return rows.filter(learns_from_requests=True).exists()
+
+
+def _request_weights(
+    team_id: UUID, pool: str, evaluated: float, trusts_verifiers: bool
+) -> Callable[[GradedRun, Actors], float]:
+    """Return what gives a request its weight; `evaluated` is that of evaluations.
+
+    The bound of verified runs is a share of all runs, and so is that of the others:
+    these are weighed without the verified ones first, which can only be too little.
+    """
+
+    def is_apart(run: GradedRun) -> bool:
+        return trusts_verifiers and run.source is GradeSource.CALLER
+
+    apart, others = Counter[Actors](), Counter[Actors]()
+    for page in _requested(team_id, pool):
+        for run, actors in page:
+            (apart if is_apart(run) else others)[actors] += 1
+    at_least = evaluated + RequestWeights(others, evaluated).total
+    verified = RequestWeights(apart, at_least, VERIFIED_BOUND)
+    usual = RequestWeights(others, evaluated + verified.total)
+    return lambda run, actors: (verified if is_apart(run) else usual).of(actors)
 
 
 def _evaluated(team_id: UUID, pool: str) -> Iterator[Page]:
@@ -83,7 +118,7 @@ def _readable(team_id: UUID, run_ids: Collection[UUID]) -> set[UUID]:
 
 
 def _requested(team_id: UUID, pool: str) -> Iterator[list[tuple[GradedRun, Actors]]]:
-    """Yield runs that were rated or reviewed, with those who decide what they teach."""
+    """Yield runs that were judged, with those who decide what they teach."""
     rows = RunOutcome.objects.for_team(team_id).filter(run__pool_name=pool)
     rows = rows.exclude(run__title="").select_related("run")
     last = NOBODY
@@ -96,32 +131,45 @@ def _requested(team_id: UUID, pool: str) -> Iterator[list[tuple[GradedRun, Actor
         judged: dict[UUID, dict[str, RunOutcome]] = defaultdict(dict)
         for row in rows.filter(run_id__in=some).order_by("run_id"):
             judged[row.run_id][row.source] = row
-        raters = _raters(team_id, some)
-        yield [_of_request(each, raters) for each in judged.values()]
+        judges = _judges(team_id, some)
+        yield [_of_request(each, judges) for each in judged.values()]
 
 
-def _raters(team_id: UUID, run_ids: Sequence[UUID]) -> dict[UUID, set[str]]:
+class _Judges(NamedTuple):
+    """Who said something of a run."""
+
+    raters: set[str]
+    verifiers: set[str]
+
+
+def _judges(team_id: UUID, run_ids: Sequence[UUID]) -> dict[UUID, _Judges]:
     rows = RunFeedback.objects.for_team(team_id).filter(run_id__in=run_ids)
-    found: dict[UUID, set[str]] = defaultdict(set)
-    for run_id, *actor in rows.values_list("run_id", "actor_type", "actor_id"):
-        found[run_id].add(":".join(actor))
-    return found
+    judges: dict[UUID, _Judges] = defaultdict(lambda: _Judges(set(), set()))
+    for row in rows:
+        actor = f"{row.actor_type}:{row.actor_id}"
+        if row.rating:
+            judges[row.run_id].raters.add(actor)
+        if row.outcome_thousandths is not None:
+            judges[row.run_id].verifiers.add(actor)
+    return judges
 
 
 def _of_request(
-    judged: dict[str, RunOutcome], raters: dict[UUID, set[str]]
+    judged: dict[str, RunOutcome], judges: dict[UUID, _Judges]
 ) -> tuple[GradedRun, Actors]:
-    """Return a run with its actors: a verdict counts before ratings.
+    """Return a run with its actors.
 
     Whoever reviews has that right from the team, so a verdict is bounded by who asked.
     """
-    verdict = judged.get(OutcomeSource.REVIEW)
-    row = verdict or judged[OutcomeSource.FEEDBACK]
-    source = GradeSource.REVIEWER if verdict else GradeSource.FEEDBACK
+    row, source = next(
+        (judged[outcome], source) for outcome, source in SOURCES if outcome in judged
+    )
     run = row.run
     actors = {f"{run.actor_type}:{run.actor_id}"}
-    if verdict is None:
-        actors |= raters.get(run.id, set())
+    if source is GradeSource.CALLER:
+        actors |= judges[run.id].verifiers
+    elif source is GradeSource.FEEDBACK:
+        actors |= judges[run.id].raters
     graded = GradedRun(
         run.id,
         source,

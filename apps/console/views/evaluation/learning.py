@@ -38,6 +38,7 @@ def learning_page(request: TeamRequest) -> HttpResponseBase:
     initial = {
         "learns_from_requests": settings.learns_from_requests,
         "explored_percent": settings.explored_percent,
+        "trusts_verified_outcomes": settings.trusts_verified_outcomes,
     }
     form = LearningForm(posted(request), initial=initial)
     if form.is_valid() and _save(request, form):

@@ -26,15 +26,22 @@ from apps.web.downloads import download
 TAG = "Learning"
 CONSENT_HELP = (
     "Planners also learn from runs that people and API keys asked for, if these were "
-    "rated or reviewed. Evaluations are the team's own tests: they need no consent."
+    "rated, verified or reviewed. Evaluations are the team's own tests: they need no "
+    "consent."
 )
 EXPLORED_HELP = (
     "Percent of the requests to tiers of light planners that try a plan near the best "
     "one, 0 to 20. It has an effect only with `learns_from_requests`."
 )
+TRUST_HELP = (
+    "Outcomes that programs verified weigh more than ratings: those of one key as much "
+    "as 500 runs and a quarter of all weight, at most, instead of 50 and a twentieth. "
+    "It has an effect only with `learns_from_requests`."
+)
 SETTINGS: dict[str, Any] = {
     "learns_from_requests": True,
     "explored_percent": 5,
+    "trusts_verified_outcomes": False,
     "updated_at": "2026-11-25T15:53:16.000000Z",
     "updated_by": "Alice",
 }
@@ -69,6 +76,7 @@ class LearningSettingsInput(Input):
     explored_percent = Whole(
         required=False, default=0, max_value=MOST_EXPLORED, help_text=EXPLORED_HELP
     )
+    trusts_verified_outcomes = Flag(required=False, default=False, help_text=TRUST_HELP)
 
 
 class LearningSettingsOutput(Output):
@@ -76,6 +84,7 @@ class LearningSettingsOutput(Output):
 
     learns_from_requests = serializers.BooleanField(help_text=CONSENT_HELP)
     explored_percent = serializers.IntegerField(help_text=EXPLORED_HELP)
+    trusts_verified_outcomes = serializers.BooleanField(help_text=TRUST_HELP)
     updated_at = Time(allow_null=True, help_text="null: nobody has decided yet.")
     updated_by = serializers.CharField(allow_null=True)
 
@@ -84,7 +93,7 @@ class LearningCountOutput(Output):
     """Graded runs of one source and family."""
 
     source = serializers.CharField(  # type: ignore[assignment]
-        help_text="verifier, reviewer or feedback."
+        help_text="verifier, reviewer, caller or feedback."
     )
     family = serializers.CharField(help_text="Empty: the runs are of no evaluation.")
     runs = serializers.IntegerField()
@@ -216,6 +225,7 @@ def _shown(settings: TrainingSettings) -> Response:
     shown = {
         "learns_from_requests": settings.learns_from_requests,
         "explored_percent": settings.explored_percent,
+        "trusts_verified_outcomes": settings.trusts_verified_outcomes,
         "updated_at": settings.updated_at,
         "updated_by": settings.actor_name or None,
     }
