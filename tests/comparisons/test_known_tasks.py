@@ -1,4 +1,4 @@
-"""Comparisons of a prompt that is a task of the newest measurement."""
+"""Comparisons of a prompt that is a task of the largest measurement."""
 
 from __future__ import annotations
 

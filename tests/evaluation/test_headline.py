@@ -1,4 +1,4 @@
-"""What the newest measurement says of conducting, and on which tasks it shows."""
+"""What the largest measurement says of conducting, and on which tasks it shows."""
 
 from __future__ import annotations
 
@@ -105,6 +105,36 @@ def test_a_newer_measurement_takes_its_place(cast, pool):
     found = headline(cast.team.id)
     assert found is not None
     assert found.evaluation_id == newer.id
+
+
+def test_a_smaller_measurement_does_not_take_the_place_of_a_larger_one(cast, pool):
+    larger = made_up_evaluation(cast.team, states=BETTER)
+    smaller = made_up_evaluation(cast.team, states=WORSE)
+    smaller.total = 15
+    smaller.save()
+    found = headline(cast.team.id)
+    assert found is not None
+    assert found.evaluation_id == larger.id
+    assert found.measured_at == larger.finished_at
+
+
+def test_a_look_on_few_tasks_does_not_replace_what_the_version_was_measured_by(
+    cast, pool
+):
+    shipped = made_up_evaluation(cast.team, states=BETTER)
+    add_planner(pool)
+    planner_version_use(
+        pool=pool, number=1, tiers={"ultra": TierPlanner.LIGHT}, actor=ACTOR
+    )
+    version = PlannerVersion.objects.for_team(cast.team.id).get()
+    version.gate = {"evaluation": str(shipped.id)}
+    version.save()
+    smaller = made_up_evaluation(cast.team, states=WORSE)
+    smaller.total = 15
+    smaller.save()
+    found = headline(cast.team.id)
+    assert found is not None
+    assert found.evaluation_id == shipped.id
 
 
 def test_reports_begin_with_it(cast):

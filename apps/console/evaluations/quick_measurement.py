@@ -12,7 +12,7 @@ from apps.evaluation.selectors import access_evaluation, newest_version, suite_l
 from apps.pools.selectors import pool_list, pool_snapshot
 from apps.pools.types import PoolSnapshot
 
-MAX_TASKS = 60
+MAX_TASKS = 120
 PARALLEL_RUNS = 32
 TIER = "ultra"
 
@@ -72,7 +72,7 @@ def _rivals(team_id: UUID, snapshot: PoolSnapshot) -> list[dict[str, Any]]:
 
 
 def _suite_version(team_id: UUID) -> SuiteVersion | None:
-    """Return the newest measurement's suite, else the first that needs no judge."""
+    """Return the largest measurement's suite, else the first that needs no judge."""
     if (found := headline(team_id)) is not None:
         evaluation = access_evaluation(
             team_id=team_id, evaluation_id=found.evaluation_id

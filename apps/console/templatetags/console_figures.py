@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 register = template.Library()
 DIGITS = 3
 """Of a share."""
+PERCENT = 100
+MINUS = "\u2212"
 SPLITS = {"held_out": _("held out"), "training": _("training")}
 STAGES = {
     "waiting": _("not begun"),
@@ -53,6 +55,32 @@ def gate_words(gate: Mapping[str, Any]) -> str:
     if unclear:
         parts.append(gettext("not told apart from {number}").format(number=unclear))
     return "; ".join(parts)
+
+
+@register.filter
+def gate_difference(gate: Mapping[str, Any]) -> str:
+    """Return how far a version is from the best of the others, in points of a hundred.
+
+    Empty: there is no other, or none on the same tasks.
+    """
+    best = next((e for e in gate["others"] if e["name"] == gate["best_other"]), None)
+    if best is None or best["difference"] is None:
+        return ""
+    signed, low, high = (_points(best[key]) for key in ("difference", "low", "high"))
+    sign = "+" if best["difference"] > 0 else ""
+    return gettext("{difference} points (95 % interval {low} to {high})").format(
+        difference=f"{sign}{signed}", low=low, high=high
+    )
+
+
+@register.filter
+def points(share: float) -> str:
+    """Return a share in points of a hundred."""
+    return _points(share)
+
+
+def _points(share: float) -> str:
+    return floatformat(PERCENT * share, -1).replace("-", MINUS)
 
 
 @register.filter

@@ -1,4 +1,4 @@
-"""What the newest measurement of a pool's planner says, at a glance.
+"""What the largest measurement of a pool's planner says, at a glance.
 
 It compares what plans now with the best single worker on the same tasks, and names
 tasks on which that made the difference. They are chosen by a rule, never by hand: in
@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from uuid import UUID
+
+from django.db.models import Q
 
 from apps.audit.models import JobState
 from apps.core.errors import SecretUnreadable
@@ -28,11 +31,11 @@ from apps.evaluation.selectors import evaluation_list, results_of
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.storage import task_read
 from apps.evaluation.systems.tier import TierSystem
-from apps.pools.models import Pool
+from apps.pools.models import PlannerVersion, Pool
 from apps.pools.selectors import pool_list
 
 MAX_LOOKED_AT = 30
-"""Evaluations among which the newest measurement is looked for."""
+"""Evaluations with the most results, among which the largest one is looked for."""
 MAX_KEPT = 16
 """Headlines in memory; an evaluation that has ended never changes."""
 MAX_TELLING = 6
@@ -72,6 +75,7 @@ class Headline:
     """What conducting brings, on the tasks of one evaluation."""
 
     evaluation_id: UUID
+    measured_at: datetime
     pool: str
     is_simulated: bool
     tasks: int
@@ -112,43 +116,60 @@ class Headline:
         return self.difference.low > 0
 
 
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """An evaluation that compares what plans with single workers."""
+
+    evaluation: Evaluation
+    place: int
+    """Of what plans, in the settings of the evaluation."""
+    tasks: int
+
+
 def headline(team_id: UUID) -> Headline | None:
-    """Return what the newest measurement of the default pool's planner says.
+    """Return what the largest measurement of the default pool's planner says.
 
     None: what plans now was not compared with a single worker.
     """
     pool = pool_list(team_id).filter(is_default=True).first()
     if pool is None:
         return None
-    found = newest_measurement(pool)
+    found = largest_measurement(pool)
     if found is None:
         return None
-    evaluation, place = found
-    return _headline(evaluation.id, team_id, place)
+    return _headline(found.evaluation.id, team_id, found.place)
 
 
-def newest_measurement(pool: Pool) -> tuple[Evaluation, int] | None:
-    """Return the newest evaluation of what plans, and the place of that system.
+def largest_measurement(pool: Pool) -> Measurement | None:
+    """Return the evaluation of what plans with the most tasks; of equals, the newest.
 
-    None: there is none in which it was compared with a single worker.
+    So a quick look on a few tasks never takes the place of a thorough one. None: what
+    plans was not compared with a single worker.
     """
-    version = pool.planner_version
-    rows = evaluation_list(pool.team_id).filter(
-        state=JobState.DONE, outcome=EvaluationOutcome.COMPLETED
+    measurements = _measurements(pool, pool.planner_version)
+    return max(
+        measurements, key=lambda each: (each.tasks, each.evaluation.id), default=None
     )
+
+
+def _measurements(pool: Pool, version: PlannerVersion | None) -> Iterator[Measurement]:
+    """Yield those since the version in use is there, and the one it was measured by."""
+    wanted = Q(state=JobState.DONE, outcome=EvaluationOutcome.COMPLETED)
+    gate = str(version.gate["evaluation"]) if version and version.gate else ""
     if version is not None:
-        rows = rows.filter(created_at__gte=version.created_at)
+        wanted &= Q(created_at__gte=version.created_at)
+    if gate:
+        wanted |= Q(id=gate)
+    rows = evaluation_list(pool.team_id).filter(wanted).order_by("-total", "-id")
     for evaluation in rows[:MAX_LOOKED_AT]:
         settings = EvaluationSettings.model_validate(evaluation.settings)
         place = _tier_place(settings)
-        is_compared = settings.pool == pool.name and settings.single_workers
+        is_compared = settings.pool == pool.name and bool(settings.single_workers)
+        if str(evaluation.id) == gate:
+            place, is_compared = place or 0, True
         if is_compared and place is not None:
-            return evaluation, place
-    gate = version.gate if version else None
-    if gate is None:
-        return None
-    measured = evaluation_list(pool.team_id).filter(id=str(gate["evaluation"])).first()
-    return None if measured is None else (measured, 0)
+            tasks = evaluation.total // len(settings.systems)
+            yield Measurement(evaluation, place, tasks)
 
 
 def _tier_place(settings: EvaluationSettings) -> int | None:
@@ -188,6 +209,7 @@ def _made(report: Report, place: int) -> Headline | None:
     singles = report.settings.single_workers
     return Headline(
         evaluation_id=evaluation.id,
+        measured_at=evaluation.finished_at or evaluation.created_at,
         pool=report.settings.pool,
         is_simulated=evaluation.is_simulated,
         tasks=report.tasks,

@@ -1,4 +1,4 @@
-"""Tells whether answers are right where the prompt is a task of the newest measurement.
+"""Tells which answers are right to a prompt that is a task of the largest measurement.
 
 So a comparison of such a prompt needs neither a vote nor a judge.
 """
@@ -13,7 +13,7 @@ from uuid import UUID
 
 from apps.core.errors import SecretUnreadable
 from apps.evaluation.models import StoredTask
-from apps.evaluation.reports.headline import newest_measurement
+from apps.evaluation.reports.headline import largest_measurement
 from apps.evaluation.selectors import evaluation_list
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.storage import task_read
@@ -27,15 +27,15 @@ MAX_KEPT = 16
 
 
 def known_task(team_id: UUID, prompt: str) -> SuiteTask | None:
-    """Return the task of the default pool's newest measurement that a prompt is.
+    """Return the task of the default pool's largest measurement that a prompt is.
 
     None: it is none, or none that its verifier can judge from the answer alone.
     """
     pool = pool_list(team_id).filter(is_default=True).first()
-    found = None if pool is None else newest_measurement(pool)
+    found = None if pool is None else largest_measurement(pool)
     if found is None or not prompt.strip():
         return None
-    task_id = _tasks(found[0].id, team_id).get(_digest(prompt))
+    task_id = _tasks(found.evaluation.id, team_id).get(_digest(prompt))
     if task_id is None:
         return None
     row = StoredTask.objects.for_team(team_id).filter(id=task_id).first()

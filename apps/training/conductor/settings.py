@@ -93,7 +93,7 @@ class ConductorTrainingPlan(InputPart):
     max_cost_micros: Annotated[int, Field(ge=1)] | None = None
     """What all runs may cost together, in micro-dollars. None: no limit."""
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    held_out_tasks: Annotated[int, Field(ge=10, le=2_000)] = 60
+    held_out_tasks: Annotated[int, Field(ge=10, le=2_000)] = 120
     """Tasks of the comparison, drawn equally from each family."""
     cost_weight_percent: Annotated[int, Field(ge=0, le=100)] = 4
     """Of the light planner that it learns from and is compared with; as of a tier."""

@@ -30,7 +30,7 @@ class TrainingPlan(InputPart):
     """Plans by chance. 0: learn from what is logged already."""
     near_best_runs: Annotated[int, Field(ge=0, le=20_000)] = 800
     """Plans that the first fit thinks well of. 0: there is one fit."""
-    held_out_tasks: Annotated[int, Field(ge=10, le=2_000)] = 60
+    held_out_tasks: Annotated[int, Field(ge=10, le=2_000)] = 120
     """Tasks of the comparison, drawn equally from each family."""
     parallel_runs: Annotated[int, Field(ge=1, le=64)] = 48
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
