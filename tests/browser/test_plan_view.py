@@ -15,6 +15,10 @@ HIDDEN = """() => [...document.querySelectorAll("#run-graph, #run-graph .graph")
   .filter((e) => e.scrollHeight > e.clientHeight)
   .map((e) => `${e.id}: ${e.scrollHeight} in ${e.clientHeight}`)"""
 """Boxes around the drawing that cut it at the bottom."""
+CUT_AT_SIDE = """() => [...document.querySelectorAll("#run-graph .graph")]
+  .filter((e) => e.scrollWidth > e.clientWidth)
+  .map((e) => `${e.id}: ${e.scrollWidth} in ${e.clientWidth}`)"""
+"""Boxes around the drawing that cut it at the right."""
 WIDTH = "document.querySelector('.graph__svg').getBoundingClientRect().width"
 
 
@@ -49,6 +53,23 @@ async def test_a_live_plan_is_whole(visit, site, hire, models, size, parallel):
     running = page.locator('#run-graph a.node[data-state="running"]')
     await expect(running).to_have_count(parallel)
     assert await page.evaluate(HIDDEN) == []
+    models.release()
+    await runs.ends(page)
+
+
+async def test_a_live_plan_of_three_columns_is_not_cut_at_its_side(
+    visit, site, hire, models
+):
+    await hire("instant")
+    models.hold()
+    page = (await visit(site.cast.alice, size=(1440, 900))).page
+    await page.goto("/")
+    first = [(0, f"List part {n}, with figures.", list[int]()) for n in range(3)]
+    parts = (0, "Combine all parts into a recommendation.", [0, 1, 2])
+    await runs.start(page, question_with(*first, parts, (0, "Check it.", [3])))
+    running = page.locator('#run-graph a.node[data-state="running"]')
+    await expect(running).to_have_count(3)
+    assert await page.evaluate(CUT_AT_SIDE) == []
     models.release()
     await runs.ends(page)
 
