@@ -2,10 +2,12 @@
 
 from django.urls import include, path
 
-from apps.console.views import palette
+from apps.console.views import palette, places
 from apps.web.deferred_views import deferred_page
 
 app_name = "console"
+SHORT_ADDRESSES = ("chat", "models", "quality", "settings")
+"""Places of which no page has the place's own name as its address."""
 urlpatterns = [
     path("home/", deferred_page("apps.console.views.home.home"), name="home"),
     path(
@@ -14,6 +16,10 @@ urlpatterns = [
         name="status",
     ),
     path("search/", palette.palette, name="palette"),
+    *(
+        path(f"{name}/", places.place_page, {"name": name}, name=f"place_{name}")
+        for name in SHORT_ADDRESSES
+    ),
     path("", include("apps.console.people_urls")),
     path("alerts/", include("apps.console.alerts.urls")),
     path("", include("apps.console.presets.urls")),

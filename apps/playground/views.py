@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.accounts.models import Permission
 from apps.accounts.rights import RUN
@@ -70,10 +70,12 @@ TIERS = frozenset(TierName.values)
 """What is shown to a team without a pool."""
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 @team_view
 def team_select(request: TeamRequest) -> HttpResponseBase:
-    """Work for another one of one's teams."""
+    """Work for another one of one's teams; without a choice, show the team."""
+    if request.method == "GET":
+        return redirect("console:team")
     try:
         team_id = uuid.UUID(request.POST.get("team", ""))
     except ValueError as exc:

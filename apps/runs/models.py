@@ -72,7 +72,7 @@ class RunState(models.TextChoices):
 class Source(models.TextChoices):
     """Where a run was asked for."""
 
-    PLAYGROUND = "playground", _("Playground")
+    PLAYGROUND = "playground", _("Chat")
     """A page."""
     API = "api", _("API")
     """`/v1`, also for the requests of a batch."""

@@ -287,11 +287,7 @@ FEW_PLACES = frozenset({Role.MEMBER, Role.VIEWER})
 
 def nav_places(role: str) -> list[NavPlace]:
     """Return the places with the pages that members with `role` may open."""
-    allowed = (
-        replace(place, pages=[page for page in place.pages if page.is_for(role)])
-        for place in _PLACES
-    )
-    places = [place for place in allowed if place.pages]
+    places = _allowed_places(role)
     if role not in FEW_PLACES:
         return places
     own = [place for place in places if place.name in OWN_PLACES]
@@ -299,6 +295,20 @@ def nav_places(role: str) -> list[NavPlace]:
     others.sort(key=lambda place: place.name != "settings")
     rest = [page for place in others for page in place.pages]
     return [*own, NavPlace("team", _("Team"), "people", rest)] if rest else own
+
+
+def place_address(role: str, name: str) -> str | None:
+    """Return where a place begins for members with `role`; None: they have none."""
+    places = (place.url for place in _allowed_places(role) if place.name == name)
+    return next(places, None)
+
+
+def _allowed_places(role: str) -> list[NavPlace]:
+    allowed = (
+        replace(place, pages=[page for page in place.pages if page.is_for(role)])
+        for place in _PLACES
+    )
+    return [place for place in allowed if place.pages]
 
 
 def site_place(*, is_superuser: bool) -> NavPlace:

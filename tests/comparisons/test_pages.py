@@ -70,6 +70,13 @@ def test_unknown_choice_is_refused(cast, recorded, choice):
     assert 'class="notice' in page.content.decode()
 
 
+def test_vote_without_a_choice_is_told_to_choose(cast, recorded):
+    place = address(recorded(), "vote/")
+    page = signed_in(cast.bob).post(place, {"reason": "Shorter."}, follow=True)
+    assert "Choose first: which answer is better" in page.content.decode()
+    assert "unknown choice" not in page.content.decode().lower()
+
+
 def test_vote_waits_for_the_answers(cast):
     from tests.comparisons.conftest import kept_comparison
 

@@ -93,3 +93,28 @@ def test_members_are_led_to_nothing_they_may_not_open(bob: Client):
 @pytest.mark.parametrize("address", ["/account/", "/docs/", "/status/", "/setup/"])
 def test_pages_of_no_place_have_the_rail_too(alice: Client, address: str):
     assert len(links(rail_of(alice, address))) == MOST_OF_AN_OWNER
+
+
+@pytest.mark.parametrize(
+    ("short", "first"),
+    [
+        ("/settings/", "/team/settings/"),
+        ("/team/", "/team/settings/"),
+        ("/quality/", "/evaluations/"),
+        ("/models/", "/workers/"),
+        ("/chat/", "/"),
+    ],
+)
+def test_the_name_of_a_place_leads_to_its_first_page(
+    bob: Client, short: str, first: str
+):
+    response = bob.get(short, follow=True)
+    assert response.redirect_chain[-1][0] == first
+    assert response.status_code == 200
+
+
+def test_pages_call_the_place_of_prompts_chat(bob: Client):
+    assert "<title>Chat · Conductor</title>" in text_of(bob.get("/"))
+    nothing = text_of(bob.get("/nothing-here/"))
+    assert "Go to the start page" in nothing
+    assert "playground" not in nothing.partition("<main")[2]

@@ -86,3 +86,8 @@ def test_number_of_queries_is_bounded(
         make_run(cast, title="same words")
     with recorded_queries():
         found(alice, "same words")
+
+
+def test_a_page_that_is_called_as_its_place_is_named_once(alice: Client):
+    hits = alice.get("/search/?q=home").json()["groups"][0]["hits"]
+    assert {"title": "Home", "url": "/home/", "note": ""} in hits

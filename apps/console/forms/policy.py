@@ -46,7 +46,7 @@ ROLES = {
 }
 TIERS = {"mini": _("Mini"), "ultra": _("Ultra"), "direct": _("One worker directly")}
 SOURCES = {
-    "playground": _("Playground"),
+    "playground": _("Chat"),
     "api": _("API, under /v1"),
     "rest": _("REST API"),
     "evaluation": _("Evaluations"),

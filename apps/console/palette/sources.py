@@ -73,7 +73,12 @@ def palette_search(request: TeamRequest, query: str) -> list[HitGroup]:
 
 def _pages(request: TeamRequest, words: Sequence[str]) -> list[Hit]:
     team = [
-        Hit(page.title, page.url, place.title, f"{page.english_title} {page.also}")
+        Hit(
+            page.title,
+            page.url,
+            "" if place.title == page.title else place.title,
+            f"{page.english_title} {page.also}",
+        )
         for place in [*nav_places(request.membership.role), *site_places(request)]
         for page in place.pages
     ]

@@ -98,7 +98,7 @@ def pool_start_view(request: TeamRequest) -> HttpResponseBase:
             conductor=conductor_list(team.id).first(),
             actor=actor,
         ),
-        _("Pool created. You can use it in the playground now."),
+        _("Pool created. You can use it in the chat now."),
         "console:pool_list",
     )
 

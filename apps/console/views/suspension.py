@@ -45,7 +45,7 @@ def runs_suspend_page(request: TeamRequest) -> HttpResponseBase:
                 "Runs in progress are cancelled within seconds. They cannot be resumed."
             ),
             gettext(
-                "No run can start, from the playground or over the API, until an owner "
+                "No run can start, from the chat or over the API, until an owner "
                 "or admin allows runs again."
             ),
             gettext("Pages, records and settings stay available."),

@@ -30,7 +30,7 @@ ROLES = {
     "api_key": _("an API key"),
 }
 SOURCES = {
-    "playground": _("the playground"),
+    "playground": _("the chat"),
     "api": _("the API"),
     "rest": _("the REST API"),
     "evaluation": _("evaluations"),

@@ -19,7 +19,7 @@ from django.views.decorators.http import (
 
 from apps.accounts.rights import RATE, RUN
 from apps.budgets.rate_limits import Admission
-from apps.comparisons.models import MOST_ANSWERS, REASON_LENGTH, Comparison
+from apps.comparisons.models import MOST_ANSWERS, REASON_LENGTH, Comparison, VoteChoice
 from apps.comparisons.selectors import (
     access_comparison,
     candidate_votes,
@@ -168,6 +168,12 @@ def comparison_vote(request: TeamRequest, comparison_id: uuid.UUID) -> HttpRespo
     request.principal.require(RATE)
     comparison = _access(request, comparison_id)
     choice, _, letter = request.POST.get("choice", "").partition("-")
+    if choice not in VoteChoice.values:
+        messages.error(
+            request,
+            gettext("Choose first: which answer is better, a tie, or none is good."),
+        )
+        return redirect("playground:comparison", comparison.id)
     try:
         vote_give(
             comparison=comparison,
