@@ -128,6 +128,15 @@ def test_saving_what_is_there_makes_no_version(cast, alice, pool):
     assert "Nothing to change" in page.content.decode()
 
 
+def test_limits_of_tiers_are_folded_until_there_is_a_fault(cast, alice, pool):
+    address = f"/pools/{pool.id}/"
+    page = alice.get(address).content.decode()
+    assert page.count('<details class="more"><summary>Limits') == 2
+    sent = pool_input(pool, **{"tiers.ultra.max_steps": "0"})
+    page = alice.post(address, sent).content.decode()
+    assert page.count('<details class="more" open><summary>Limits') == 2
+
+
 def test_ultra_tier_can_be_taken_away(cast, alice, pool):
     sent = pool_input(pool)
     del sent["has_ultra"]
