@@ -10,6 +10,7 @@ from apps.accounts.models import Scope
 from apps.evaluation.models import ShadowTest
 from apps.evaluation.shadow.selectors import FEWEST_PAIRS
 from tests.conftest import Cast, Site
+from tests.console.models import words
 from tests.console.test_evaluations import signed_in
 from tests.evaluation.samples import make_shadow_test, pairs_add
 from tests.evaluation.test_shadow import ask, pool_of
@@ -136,6 +137,14 @@ def test_runs_are_chosen_by_the_filters_of_the_form(site: Site):
     }
 
 
+def test_the_cost_limit_may_be_left_empty(site: Site):
+    alice = signed_in(site.cast.alice)
+    address = alice.post(NEW, wanted(site, max_cost="")).headers["location"]
+    test = ShadowTest.objects.for_team(site.cast.team.id).get()
+    assert "max_cost_micros" not in test.settings
+    assert "0 of at most 1 runs, $0" in words(alice.get(address).content.decode())
+
+
 def test_stopping_from_the_page(site: Site):
     alice = signed_in(site.cast.alice)
     address = alice.post(NEW, wanted(site)).headers["location"]
@@ -148,7 +157,7 @@ def test_stopping_from_the_page(site: Site):
     ("fields", "complaint"),
     [
         ({"candidate": "{pool} conductor:mini"}, "the tier itself"),
-        ({"max_cost": ""}, "Write an amount in dollars"),
+        ({"max_cost": "0"}, "Write an amount above zero"),
         ({"percent": "0"}, "greater than or equal to 1"),
         ({"name": " "}, "This field is required"),
         ({"feedback": "down"}, "only recorded runs have it"),

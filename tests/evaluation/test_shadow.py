@@ -276,6 +276,16 @@ def test_the_budget_of_the_test_ends_it(site):
     assert not runs_of(site, Source.SHADOW).exists()
 
 
+def test_without_a_cost_limit_it_goes_on_and_needs_no_prices(site):
+    site.cast.team.workers.get(name="sim-birch").prices.all().delete()
+    test = start(site, max_cost_micros=None, max_runs=1)
+    ask(site)
+    test = ended(test)
+    assert (test.outcome, test.error) == ("completed", "")
+    (run,) = runs_of(site, Source.SHADOW)
+    assert run.state == "completed"
+
+
 def test_stopping_cancels_what_goes_on_and_sets_nothing_aside(site, slow):
     test = start(site, candidate={"kind": "worker", "worker": slow})
     ask(site)
@@ -380,7 +390,7 @@ def test_what_no_tier_can_be_is_not_promoted(site):
         ({"percent": 101}, InvalidFields),
         ({"pool": "elsewhere"}, NotFound),
         ({"since": "2026-11-24T10:00:00"}, InvalidFields),
-        ({"max_cost_micros": None}, InvalidFields),
+        ({"max_cost_micros": 0}, InvalidFields),
         ({"grader": "nobody"}, InvalidInput),
         ({"name": "two\nlines"}, InvalidFields),
         ({"filters": {"feedback": "down"}}, InvalidFields),

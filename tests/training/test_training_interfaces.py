@@ -155,10 +155,10 @@ def test_the_page_of_a_training_shows_curve_and_comparison(cast, pool):
     assert "best &amp; brightest" in page
     assert "Better than 1 of 1" in page
     assert "0.010 to 0.190" in page
-    assert "+10 points (95 % interval 1 to 19) against" in page
+    assert "+10 points (interval of 95 %: 1 to 19) against" in page
     assert "From 2 points on, a version counts as better." in page
     learning = browser(cast.vera).get("/learning/").content.decode()
-    assert "+10 points (95 % interval 1 to 19)" in learning
+    assert "+10 points (interval of 95 %: 1 to 19)" in learning
 
 
 def test_a_version_is_put_to_use_and_taken_back_on_the_page(cast, pool):

@@ -60,7 +60,7 @@ class ShadowTestForm(CandidateForm):
         max_value=10_000,
         initial=100,
     )
-    max_cost = dollars(_("Cost limit (US dollars)"))
+    max_cost = dollars(_("Cost limit (US dollars)"), required=False)
     grader = forms.ChoiceField(
         label=_("Grader"),
         required=False,
@@ -146,7 +146,7 @@ class ShadowTestForm(CandidateForm):
         candidate.help_text = f"{aside} {PROMOTABLE}"
         self.fields["max_cost"].help_text = _(
             "No run of the candidate begins that could exceed it. Every worker needs a "
-            "price."
+            "price then. Empty: the budgets of the team are the limit."
         )
         for name, known in (("member", members), ("key", keys)):
             self.offer(name, [ANY, *((str(each), label) for each, label in known)])
@@ -156,12 +156,13 @@ class ShadowTestForm(CandidateForm):
     def values(self) -> dict[str, Any]:
         """Return the settings of the test."""
         given = self.cleaned_data
+        cost = given["max_cost"]
         found = {
             **self.candidate_values(),
             "percent": given["percent"],
             "days": given["days"],
             "max_runs": given["max_runs"],
-            "max_cost_micros": int(given["max_cost"] * MICROS),
+            "max_cost_micros": cost and int(cost * MICROS),
             "grader": given["grader"] or None,
             "sources": (given["source"],) if given["source"] else None,
             "filters": _filters(given) or None,

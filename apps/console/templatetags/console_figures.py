@@ -68,7 +68,7 @@ def gate_difference(gate: Mapping[str, Any]) -> str:
         return ""
     signed, low, high = (_points(best[key]) for key in ("difference", "low", "high"))
     sign = "+" if best["difference"] > 0 else ""
-    return gettext("{difference} points (95 % interval {low} to {high})").format(
+    return gettext("{difference} points (interval of 95 %: {low} to {high})").format(
         difference=f"{sign}{signed}", low=low, high=high
     )
 

@@ -258,29 +258,42 @@ class ShadowDriver:
 
         Raises: ShadowEnded if the cost limit allows no further run.
         """
-        if cost is None:
-            raise ShadowEnded(ShadowOutcome.FAILED, PRICE_MISSING)
+        limit = self._settings.max_cost_micros
+        if limit is not None:
+            if cost is None:
+                raise ShadowEnded(ShadowOutcome.FAILED, PRICE_MISSING)
+            if not self._is_left(mirrored, cost, limit):
+                return False
+        self._claim(mirrored, cost or 0)
+        return True
+
+    def _is_left(self, mirrored: MirroredRun, cost: int, limit: int) -> bool:
+        """Say whether the limit leaves so much; False: more may be left over later.
+
+        Raises: ShadowEnded if it never will.
+        """
         others = self._rows().exclude(id=mirrored.id)
         sums = others.aggregate(runs=Sum("cost_micros"), s=Sum("judging_cost_micros"))
         spent = (sums["runs"] or 0) + (sums["s"] or 0)
-        is_judged = mirrored.state == MirrorState.JUDGED
-        if is_judged:
+        if mirrored.state == MirrorState.JUDGED:
             spent += mirrored.cost_micros
-        left = self._settings.max_cost_micros - spent
-        if cost > left:
-            if others.filter(state__in=IN_PROGRESS).exists():
-                return False  # what they leave over may be enough
-            raise ShadowEnded(
-                ShadowOutcome.BUDGET,
-                f"the next run may cost ${usd_text(cost)}, and ${usd_text(left)} are "
-                "left",
-            )
-        if is_judged:
+        left = limit - spent
+        if cost <= left:
+            return True
+        if others.filter(state__in=IN_PROGRESS).exists():
+            return False  # what they leave over may be enough
+        raise ShadowEnded(
+            ShadowOutcome.BUDGET,
+            f"the next run may cost ${usd_text(cost)}, and ${usd_text(left)} are left",
+        )
+
+    def _claim(self, mirrored: MirroredRun, cost: int) -> None:
+        """Claim a row, with what its run may cost."""
+        if mirrored.state == MirrorState.JUDGED:
             mirrored.judging_cost_micros = cost
         else:
             mirrored.state, mirrored.cost_micros = MirrorState.STARTED, cost
         mirrored.save(update_fields=["state", "cost_micros", "judging_cost_micros"])
-        return True
 
     def _run(
         self, mirrored: MirroredRun, planned: PlannedRun, principal: Principal | None

@@ -125,7 +125,12 @@ def _require_possible(team: Team, settings: ShadowSettings) -> None:
         raise InvalidInput(
             f"pool {original.name!r} has no tier {settings.tier!r}", param="tier"
         )
-    require_candidate(team.id, settings, grader=settings.grader, needs_prices=True)
+    require_candidate(
+        team.id,
+        settings,
+        grader=settings.grader,
+        needs_prices=settings.max_cost_micros is not None,
+    )
 
 
 def _until(since: datetime, days: int) -> datetime:

@@ -65,8 +65,9 @@ class ShadowSettings(CandidateSettings):
     days: Annotated[int, Field(ge=1, le=MAX_DAYS)] = 7
     """So long after `since` runs are mirrored."""
     max_runs: Annotated[int, Field(ge=1, le=10_000)] = 200
-    max_cost_micros: Annotated[int, Field(ge=1)]
-    """What the candidate's runs and the grader's may cost together, micro-dollars."""
+    max_cost_micros: Annotated[int, Field(ge=1)] | None = None
+    """What the candidate's runs and the grader's may cost together, micro-dollars.
+    None: the team's budgets alone bound them."""
     parallel_runs: Annotated[int, Field(ge=1, le=16)] = 2
     """Of the candidate, at the same time."""
     grader: WorkerName | None = None
