@@ -91,7 +91,7 @@ def executed(
         steps.append(
             LoggedStep(worker.name, step.role, step.access, grade, tokens[0], tokens[1])
         )
-    return LoggedRun(task.question, tuple(steps))
+    return LoggedRun(task.question, tuple(steps), family=task.family)
 
 
 def explored(

@@ -5,6 +5,7 @@ Success of plans is exact: it is summed over everything that may happen.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from apps.planners.light.profiles import ProfileRole, Profiles
 from apps.planners.light.token_costs import FIRST_GUESS, ROLES, fit_token_model
 from apps.simulator.benchmark.tasks import recognise
 from apps.simulator.benchmark.workers import ROSTERS
+from apps.training.fitting.families import UNLABELLED, family_labels
 from apps.training.fitting.kinds import merged_centres
 from apps.training.fitting.light import FitSettings, TooFewRuns, fit_light
 from bench.learning import learned
@@ -171,6 +173,13 @@ def profiles_of(*shares: float, answers: int = 40) -> Profiles:
     return found
 
 
+def merged(profiles: Profiles, labels: Sequence[int] | None = None) -> list[int]:
+    """Return the kind of each centre; without labels, none has one."""
+    number = profiles.seen.shape[2]
+    given = [UNLABELLED] * number if labels is None else labels
+    return merged_centres(profiles, 2.0, np.array(given)).tolist()
+
+
 @pytest.mark.parametrize(
     ("shares", "expected"),
     [
@@ -181,13 +190,54 @@ def profiles_of(*shares: float, answers: int = 40) -> Profiles:
     ],
 )
 def test_centres_whose_workers_do_alike_are_one_kind(shares, expected):
-    assert merged_centres(profiles_of(*shares), 2.0).tolist() == expected
+    assert merged(profiles_of(*shares)) == expected
 
 
 @pytest.mark.parametrize(("answers", "expected"), [(5, [0, 0]), (500, [0, 1])])
 def test_a_small_difference_needs_many_answers(answers, expected):
     found = profiles_of(0.6, 0.4, answers=answers)
-    assert merged_centres(found, 2.0).tolist() == expected
+    assert merged(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ((0, 0, 1, 1), [0, 0, 1, 1]),
+        ((0, 1, 2, 3), [0, 1, 2, 3]),
+        ((0, UNLABELLED, UNLABELLED, UNLABELLED), [0, 0, 0, 0]),
+    ],
+)
+def test_centres_of_two_families_are_never_one_kind(labels, expected):
+    assert merged(profiles_of(0.5, 0.5, 0.5, 0.5), labels) == expected
+
+
+def test_an_unlabelled_centre_joins_one_family_alone():
+    kinds = merged(profiles_of(0.5, 0.5, 0.5), (0, UNLABELLED, 1))
+    assert kinds[0] != kinds[2]
+    assert kinds[1] in (kinds[0], kinds[2])
+
+
+def test_two_families_with_the_same_workers_have_kinds_of_their_own():
+    """Their solvers do alike, and only the plans show that they differ."""
+    runs = [
+        replace(each, family=family)
+        for family, prompt in (("tracing", "Trace the loop"), ("story", "A shop sells"))
+        for n in range(60)
+        for each in [run(step("ada", SOLVE, grade=n % 2), prompt=f"{prompt} {n}")]
+    ]
+    fitted = fit_light(runs, ["ada"])
+    kinds = fitted.model.kinds.kinds_of(["Trace the loop 7", "A shop sells 7"])
+    assert len(set(kinds)) == len(fitted.model.kinds) == 2
+    unlabelled = [replace(each, family="") for each in runs]
+    assert len(fit_light(unlabelled, ["ada"]).model.kinds) == 1
+
+
+def test_a_family_of_few_runs_is_no_label():
+    runs = [
+        replace(run(step("ada", SOLVE, grade=n % 2)), family="rare" if n < 5 else "")
+        for n in range(60)
+    ]
+    assert set(family_labels(runs, 24)) == {UNLABELLED}
 
 
 # --- tokens ---------------------------------------------------------------------------

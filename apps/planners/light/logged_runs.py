@@ -73,3 +73,5 @@ class LoggedRun:
     steps: tuple[LoggedStep, ...]
     weight: float = 1.0
     """How much it counts, above 0. Less for those of one person or key who has many."""
+    family: str = ""
+    """Of the task, as its suite or its caller names it. Empty: it is not known."""

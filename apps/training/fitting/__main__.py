@@ -70,7 +70,7 @@ def _embedding(given: Mapping[str, Any] | None) -> PromptEmbedding | None:
 
 
 def _run(values: Sequence[Any]) -> LoggedRun:
-    prompt, weight, steps = values
+    prompt, weight, family, steps = values
     return LoggedRun(
         prompt,
         tuple(
@@ -78,6 +78,7 @@ def _run(values: Sequence[Any]) -> LoggedRun:
             for worker, role, access, grade, read, written in steps
         ),
         weight,
+        family,
     )
 
 

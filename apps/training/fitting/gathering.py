@@ -18,7 +18,7 @@ from apps.planners.light.kinds import EmbeddedCentres, Ints, Kinds
 from apps.planners.light.text_features import Floats
 from apps.training.fitting.kinds import (
     assigned_centres,
-    found_centres,
+    labelled_centres,
     mean_rows,
     nearness_of,
     prompt_vectors,
@@ -57,6 +57,8 @@ class Gathered:
     """The n-grams of each prompt."""
     nearest: Ints
     """The centre of each prompt."""
+    labels: Ints
+    """The label of each centre."""
     embedded: _Embedded | None = None
 
     def kinds(self, of_centre: Ints, examples: tuple[str, ...]) -> Kinds:
@@ -81,26 +83,34 @@ class Gathered:
 def gathered(
     prompts: Sequence[str],
     weights: Floats,
+    labels: Ints,
     most: int,
     seed: int,
     embedding: PromptEmbedding | None,
 ) -> Gathered:
-    """Return prompts around `most` centres or fewer; see `found_centres`.
+    """Return prompts around about `most` centres or fewer; see `found_centres`.
 
-    A prompt without a vector belongs to the centre that is nearest by n-grams.
+    A centre gathers prompts of one label alone. A prompt without a vector belongs to
+    the centre of its label that is nearest by n-grams.
     """
     vectors = prompt_vectors(prompts)
     if embedding is None or not any(each in embedding.vectors for each in prompts):
-        centres = found_centres(prompts, vectors, weights, most, seed)
-        return Gathered(centres, vectors, assigned_centres(centres, vectors))
+        centres, of_centre = labelled_centres(
+            prompts, vectors, weights, labels, most, seed
+        )
+        nearest = assigned_centres(centres, vectors, of_centre, labels)
+        return Gathered(centres, vectors, nearest, of_centre)
     places = np.flatnonzero([each in embedding.vectors for each in prompts])
     some = [each for each in prompts if each in embedding.vectors]
     rows = np.stack([embedding.vectors[each] for each in some])
-    centres = found_centres(some, rows, weights[places], most, seed)
+    own = labels[places]
+    centres, of_centre = labelled_centres(some, rows, weights[places], own, most, seed)
     # A centre that is nearest to no prompt would have nothing among n-grams.
-    used, of_some = np.unique(assigned_centres(centres, rows), return_inverse=True)
+    used, of_some = np.unique(
+        assigned_centres(centres, rows, of_centre, own), return_inverse=True
+    )
     by_ngrams = mean_rows(vectors[places], weights[places], of_some, len(used))
-    nearest = assigned_centres(by_ngrams, vectors)
+    nearest = assigned_centres(by_ngrams, vectors, of_centre[used], labels)
     nearest[places] = of_some
     found = _Embedded(embedding, centres[used], places, rows)
-    return Gathered(by_ngrams, vectors, nearest, found)
+    return Gathered(by_ngrams, vectors, nearest, of_centre[used], found)

@@ -18,6 +18,7 @@ from sklearn.cluster import KMeans
 from apps.planners.light.kinds import Ints
 from apps.planners.light.profiles import Profiles
 from apps.planners.light.text_features import WIDTH, Floats, text_features
+from apps.training.fitting.families import shares
 
 MAX_CLUSTERED = 3_000
 """Prompts that centres are found from."""
@@ -107,19 +108,47 @@ def _waits(prompt: str, number: int, seed: int) -> Floats:
     return np.asarray(chance.exponential(size=number))
 
 
-def assigned_centres(centres: Floats, vectors: Rows) -> Ints:
-    """Return the nearest centre of each prompt."""
+def labelled_centres(
+    prompts: Sequence[str],
+    vectors: Rows,
+    weights: Floats,
+    labels: Ints,
+    most: int,
+    seed: int,
+) -> tuple[Floats, Ints]:
+    """Return the centres of each label's prompts, and the label of each centre."""
+    centres, of_centre = [], []
+    for label, number in shares(labels, weights, most).items():
+        places = np.flatnonzero(labels == label)
+        own = [prompts[int(place)] for place in places]
+        made = found_centres(own, vectors[places], weights[places], number, seed)
+        centres.append(made)
+        of_centre += [label] * len(made)
+    return np.concatenate(centres), np.array(of_centre, np.int64)
+
+
+def assigned_centres(
+    centres: Floats, vectors: Rows, of_centre: Ints, labels: Ints
+) -> Ints:
+    """Return the nearest centre of each prompt among those of its label.
+
+    Where there are none of its label, it is the nearest of all.
+    """
     near = vectors @ centres.T - 0.5 * (centres**2).sum(axis=1)
-    return np.asarray(near.argmax(axis=1))
+    is_own = of_centre == labels[:, None]
+    is_own |= ~is_own.any(axis=1, keepdims=True)
+    return np.asarray(np.where(is_own, near, -np.inf).argmax(axis=1))
 
 
-def merged_centres(profiles: Profiles, strength: float) -> Ints:
+def merged_centres(profiles: Profiles, strength: float, labels: Ints) -> Ints:
     """Return the kind of each centre, from the profiles of workers by centre.
 
     The two groups of centres that best explain their answers as one are merged, until
-    no two do better together than apart. What is compared is the probability of the
-    answers, summed over what a cell's success may be (beta-binomial), with a prior
-    around the worker's mean that is worth `strength` answers.
+    no two do better together than apart. Those of two labels never are: their workers
+    may do alike, and their best plans differ all the same. What is compared is the
+    probability of the answers, summed over what a cell's success may be
+    (beta-binomial), with a prior around the worker's mean that is worth `strength`
+    answers.
     Source: Heller and Ghahramani, "Bayesian hierarchical clustering" (ICML 2005), with
     a greedy search instead of the tree's sum.
     """
@@ -139,6 +168,8 @@ def merged_centres(profiles: Profiles, strength: float) -> Ints:
         rest = slice(one + 1, None)
         together = evidence(seen[one] + seen[rest], right[one] + right[rest])
         gains[one, rest] = together - alone[one] - alone[rest]
+    apart = (labels[:, None] != labels) & ((labels >= 0) & (labels >= 0)[:, None])
+    gains[apart] = -np.inf
     group = np.arange(number)
     while gains.max() > 0:
         kept, gone = np.unravel_index(int(gains.argmax()), gains.shape)
@@ -147,7 +178,11 @@ def merged_centres(profiles: Profiles, strength: float) -> Ints:
         alone[kept] = evidence(seen[kept], right[kept])
         group[group == gone] = kept
         gains[gone, :] = gains[:, gone] = -np.inf
+        apart[kept] |= apart[gone]
+        apart[:, kept] |= apart[:, gone]
+        gains[kept, apart[kept]] = gains[apart[kept], kept] = -np.inf
         others = np.setdiff1d(group, [kept])
+        others = others[~apart[kept, others]]
         together = evidence(seen[kept] + seen[others], right[kept] + right[others])
         pairs = (np.minimum(kept, others), np.maximum(kept, others))
         gains[pairs] = together - alone[kept] - alone[others]

@@ -24,6 +24,7 @@ from apps.planners.light.step_model import (
 )
 from apps.planners.light.text_features import Floats
 from apps.planners.light.token_costs import fit_token_model
+from apps.training.fitting.families import family_labels
 from apps.training.fitting.gathering import PromptEmbedding, gathered
 from apps.training.fitting.kinds import example_words, merged_centres
 
@@ -90,9 +91,12 @@ def fit_light(
         )
     prompts = [run.prompt for run in runs]
     weights = np.array([run.weight for run in runs])
-    found = gathered(prompts, weights, settings.centres, settings.seed, embedding)
+    labels = family_labels(runs, settings.centres)
+    found = gathered(
+        prompts, weights, labels, settings.centres, settings.seed, embedding
+    )
     alone, _ = _counted(logged, found.nearest, len(workers), len(found.centres))
-    of_centre = merged_centres(alone, settings.merge_strength)
+    of_centre = merged_centres(alone, settings.merge_strength, found.labels)
     assigned, number = of_centre[found.nearest], int(of_centre.max()) + 1
     rows, order = _rows(logged, assigned, len(workers), number)
     profiles, counts = _counted(logged, assigned, len(workers), number)

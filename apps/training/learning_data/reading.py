@@ -91,7 +91,7 @@ def _record(
     return LearningRecord(
         graded,
         view.created_at,
-        LoggedRun(view.prompt, tuple(steps), graded.weight),
+        LoggedRun(view.prompt, tuple(steps), graded.weight, graded.family),
         tuple(None if cost.has_unknown else cost.micros for cost in costs),
         _confines(view),
     )

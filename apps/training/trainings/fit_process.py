@@ -154,4 +154,4 @@ def _values(run: LoggedRun) -> list[Any]:
         ]
         for step in run.steps
     ]
-    return [run.prompt, run.weight, steps]
+    return [run.prompt, run.weight, run.family, steps]
