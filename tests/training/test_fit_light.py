@@ -177,7 +177,7 @@ def merged(profiles: Profiles, labels: Sequence[int] | None = None) -> list[int]
     """Return the kind of each centre; without labels, none has one."""
     number = profiles.seen.shape[2]
     given = [UNLABELLED] * number if labels is None else labels
-    return merged_centres(profiles, 2.0, np.array(given)).tolist()
+    return list(map(int, merged_centres(profiles, 2.0, np.array(given))))
 
 
 @pytest.mark.parametrize(
