@@ -107,7 +107,10 @@ def in_words(explanation: Explanation) -> str:
         )
     if explanation["source"] == ModelSource.SITE_DEFAULT:
         said.append(BY_DEFAULT)
-    said.append(f"{_described(chosen)} is expected to be right {_chance(chosen)}.")
+    over = "" if explanation["is_familiar"] else "Over all kinds of prompts, "
+    said.append(
+        f"{over}{_described(chosen)} is expected to be right {_chance(chosen)}."
+    )
     if runner_up:
         said.append(f"Next best: {_described(runner_up)}, {_chance(runner_up)}.")
     if cheaper:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from apps.planners.light.familiar_words import FamiliarWords
 from apps.planners.light.kinds import EmbeddedCentres, Kinds
 from apps.planners.light.profiles import Profiles
 from apps.planners.light.situation_counts import SituationCounts, posterior
@@ -32,6 +33,12 @@ from apps.planners.light.token_costs import TokenModel
 
 FORMAT = 1
 MAX_BYTES = 64 << 20
+FAMILIAR = 0.5
+"""Prompts that are less than so like their kind, as a share of what nearly all of those
+are that it was made of, are unlike anything that was logged."""
+FAMILIAR_WORDS = 0.75
+"""The same of the share of familiar words. Questions in other words often have fewer
+than nearly all, questions about other things hardly ever so many."""
 
 
 class UnreadableModel(ValueError):
@@ -83,6 +90,8 @@ class LightModel:
     believed: Floats | None = None
     """Success as (role, worker, kind) in the place of what the profiles say. It is not
     stored."""
+    words: FamiliarWords | None = None
+    """None: there were too few prompts, or the model is from before words were kept."""
 
     @cached_property
     def table(self) -> Floats:
@@ -139,6 +148,20 @@ class LightModel:
             nearly_all = embedded.nearness[kind]
         return kind, found / max(float(nearly_all), 1e-9)
 
+    def is_familiar(
+        self, prompt: str, likeness: float, vector: Floats | None = None
+    ) -> bool:
+        """Say whether a prompt is like those of the fit.
+
+        `likeness` is that to its kind, as `placed` returns it. Words count where
+        n-grams decided; a vector knows the same question in other words.
+        """
+        is_like = likeness >= FAMILIAR
+        is_embedded = vector is not None and self.kinds.embedded is not None
+        if not is_like or is_embedded or self.words is None:
+            return is_like
+        return self.words.likeness(prompt) >= FAMILIAR_WORDS
+
     def answers_seen(self, kind: int, workers: Sequence[int]) -> float:
         """Return the answers seen of whichever of some workers gave the fewest."""
         by_worker = self.profiles.seen[:, list(workers), kind].sum(axis=0)
@@ -172,6 +195,9 @@ class LightModel:
             "nearness": self.nearness,
             **self.counts.arrays(),
         }
+        if self.words is not None:
+            arrays["words"] = self.words.hashes
+            arrays["usual_words"] = np.array(self.words.usual)
         if embedded is not None:
             arrays["embedded_centres"] = embedded.centres.astype(np.float32)
             arrays["embedded_nearness"] = embedded.nearness
@@ -217,6 +243,16 @@ def _model(head: Mapping[str, Any], arrays: Mapping[str, Floats]) -> LightModel:
         TokenModel(arrays["outputs"], arrays["overhead"]),
         arrays["nearness"],
         ModelSource(head.get("source", ModelSource.FITTED)),
+        words=_words(arrays),
+    )
+
+
+def _words(arrays: Mapping[str, npt.NDArray[Any]]) -> FamiliarWords | None:
+    """Return the words of a fit; models from before they were kept lack them."""
+    if "words" not in arrays:
+        return None
+    return FamiliarWords(
+        np.asarray(arrays["words"], np.uint32), float(arrays["usual_words"])
     )
 
 

@@ -38,9 +38,6 @@ from apps.planners.stickiness import Appraised, Appraiser
 
 COST_WEIGHT = 0.04
 """Success that one answer of the dearest worker has to be worth, unless set."""
-FAMILIAR = 0.5
-"""Prompts that are less than so like their kind, as a share of what nearly all of those
-are that it was made of, are unlike anything that was logged."""
 SEEN_OFTEN = 5.0
 """Graded answers to prompts of a kind, of each worker of a plan, that are enough."""
 RANKED = 16
@@ -253,7 +250,7 @@ class LightPlanner(Explorer, Appraiser):
         """Return what is known of the workers of a request, for its kind of prompt."""
         model, prompt = self.model, request.task.prompt
         kind, likeness = model.placed(prompt, features.vector)
-        is_familiar = likeness >= FAMILIAR
+        is_familiar = model.is_familiar(prompt, likeness, features.vector)
         every = model.tables(kind) if is_familiar else model.overall
         by_name = {w.name: w for w in request.pool.workers if w.name in model.workers}
         ids = most_useful(every, [model.workers.index(name) for name in by_name])

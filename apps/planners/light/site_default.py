@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from apps.planners.light.familiar_words import familiar_words
 from apps.planners.light.kinds import Kinds
 from apps.planners.light.logged_runs import StepRole
 from apps.planners.light.model import LightModel
@@ -88,6 +89,7 @@ def site_default_model(
         _tokens(default, calibrated, prompts),
         nearness,
         ModelSource.SITE_DEFAULT,
+        words=familiar_words([each for some in prompts.values() for each in some]),
     )
 
 

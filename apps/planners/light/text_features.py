@@ -46,11 +46,17 @@ def text_features(text: str) -> TextFeatures:
     return TextFeatures(places, values / norm if norm else values)
 
 
+def shortened(text: str) -> str:
+    """Return what is read of a text."""
+    if len(text) <= MAX_CHARS:
+        return text
+    return f"{text[: MAX_CHARS // 2]} {text[-MAX_CHARS // 2 :]}"
+
+
 def _normal(text: str) -> str:
     """Return lower-case words between single spaces, each number as one digit."""
-    if len(text) > MAX_CHARS:
-        text = f"{text[: MAX_CHARS // 2]} {text[-MAX_CHARS // 2 :]}"
-    return f" {' '.join(_DIGITS.sub('0', text.lower()).split())} "
+    lowered = shortened(text).lower()
+    return f" {' '.join(_DIGITS.sub('0', lowered).split())} "
 
 
 def _hashes(codes: npt.NDArray[np.uint32], length: int) -> npt.NDArray[np.intp]:

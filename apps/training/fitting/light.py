@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from apps.planners.light.familiar_words import familiar_words
 from apps.planners.light.logged_runs import LoggedRun
 from apps.planners.light.model import LightModel
 from apps.planners.light.profiles import Profiles
@@ -108,6 +109,7 @@ def fit_light(
         counts,
         fit_token_model(runs, workers),
         found.nearness(of_centre),
+        words=familiar_words(prompts),
     )
     loss = _held_out_loss(rows, order, logged, settings)
     return FittedLight(model, len(runs), len(logged.found), loss)
