@@ -22,6 +22,8 @@ from apps.simulator.office import office_task
 from apps.simulator.suitability import Chooser, Need
 
 Access = tuple[int, ...] | Literal["all"]
+CALCULATIONS = (Family.ARITHMETIC, Family.STORIES, Family.TRACING)
+"""What is worked out twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def _shaped(task: ConductorTask, chooser: Chooser) -> PlanDraft:
         return _shaped(replace(task, question=other), chooser)
     if solved is None:  # nobody can answer it, so one says so
         return single_answer(Need.GENERAL, chooser)
-    if solved.family is Family.ARITHMETIC and task.max_steps >= 3:
+    if solved.family in CALCULATIONS and task.max_steps >= 3:
         return _attempts(chooser)
     if solved.family is Family.CODE and task.max_steps >= 3:
         return _program(chooser)

@@ -29,13 +29,39 @@ NEW_NAMES = (
 )
 """Places of a new name; the first that is there counts."""
 WHY = re.compile(
-    r"\b(?:explain|why|are you sure"
+    r"\b(?:explain|why|are you sure|check (?:it|that|this)"
+    r"|is (?:it|that|this) (?:right|correct)"
     r"|how (?:does|did|do|is|was)\b.*\b(?:it|this|that|you)"
     r"|(?:show|give) (?:me )?(?:the|your) (?:steps|working|reason\w*))\b",
     re.IGNORECASE,
 )
 ELLIPSIS = re.compile(r"(?:and|what about|how about|now)\s(?P<rest>.+)", re.IGNORECASE)
 CALL = re.compile(r"(?:with\s+)?(?P<call>(?P<name>\w+)\([^()]*\))")
+NUMBERED = re.compile(r"(?P<number>\d{1,9})(?: (?P<noun>[a-z]{2,30}))?", re.IGNORECASE)
+OTHER_NUMBER = re.compile(
+    r"\b(?:what if|if|with|instead|now|what about|how about|and)\b", re.IGNORECASE
+)
+RESULT = re.compile(r"\*\*(?P<number>-?\d[\d,]{0,30}(?:\.\d{1,20})?)\b")
+ON_RESULT = (
+    (re.compile(r"\b(?:double|twice) (?:it|that)\b", re.IGNORECASE), "{result} * 2"),
+    (re.compile(r"\bhalf of (?:it|that)\b", re.IGNORECASE), "{result} / 2"),
+    (
+        re.compile(
+            r"\b(?:multiply (?:it|that) by|times) (?P<n>\d{1,9})", re.IGNORECASE
+        ),
+        "{result} * {n}",
+    ),
+    (
+        re.compile(r"\bdivide (?:it|that) by (?P<n>\d{1,9})", re.IGNORECASE),
+        "{result} / {n}",
+    ),
+    (re.compile(r"\b(?:add|plus) (?P<n>\d{1,9})", re.IGNORECASE), "{result} + {n}"),
+    (
+        re.compile(r"\b(?:subtract|minus) (?P<n>\d{1,9})", re.IGNORECASE),
+        "{result} - {n}",
+    ),
+)
+"""What a follow-up does with the number of the answer before."""
 PART = re.compile(r"(?P<word>of|in|to|for|from)\s+(?P<what>.+)", re.IGNORECASE)
 
 
@@ -102,10 +128,47 @@ def meant(question: str) -> tuple[str, ...]:
     last = next((text for text in questions if not WHY.search(text)), "")
     if last and WHY.search(wish):
         return (last,)
+    if not last:
+        return ()
     match = ELLIPSIS.fullmatch(wish.strip())
-    return (
-        tuple(_completed(last, match["rest"].strip("?.! "))) if last and match else ()
-    )
+    completed = _completed(last, match["rest"].strip("?.! ")) if match else ()
+    answers = (text for who, text in reversed(before) if who == "Assistant")
+    calculated = _calculated(next(answers, ""), wish)
+    return (*calculated, *completed, *_with_other_number(last, wish))
+
+
+def _calculated(answer: str, wish: str) -> Iterator[str]:
+    """Yield what a wish asks of the number that the last answer stated first."""
+    stated = RESULT.search(answer)
+    for pattern, expression in ON_RESULT if stated else ():
+        if stated and (found := pattern.search(wish)):
+            result = stated["number"].replace(",", "")
+            yield f"What is {expression.format(result=result, **found.groupdict())}?"
+
+
+def _with_other_number(last: str, wish: str) -> Iterator[str]:
+    """Yield a question with the one number that a wish names in the place of its own.
+
+    The number after the same word, or before the same noun, is the one that is meant;
+    of a bare number, that of a question that has no other.
+    """
+    named = list(NUMBERED.finditer(wish))
+    if len(named) != 1 or not OTHER_NUMBER.search(wish):
+        return
+    number, noun = named[0]["number"], named[0]["noun"]
+    before = wish[: named[0].start()].split()[-1:]
+    if before and noun:
+        yield from _replaced(last, rf"(?<=\b{re.escape(before[0])} )\d+", number)
+    if noun:
+        yield from _replaced(last, rf"\b\d+(?= {re.escape(noun)}\b)", number)
+    if len(re.findall(r"\d+", last)) == 1:
+        yield from _replaced(last, r"\d+", number)
+
+
+def _replaced(last: str, old: str, number: str) -> Iterator[str]:
+    changed = re.sub(old, number, last, count=1, flags=re.IGNORECASE)
+    if changed != last:
+        yield changed
 
 
 def _completed(last: str, rest: str) -> Iterator[str]:

@@ -51,6 +51,8 @@ _NEEDS = {
     Family.ARITHMETIC: Need.ARITHMETIC,
     Family.DATES: Need.ARITHMETIC,
     Family.UNITS: Need.ARITHMETIC,
+    Family.STORIES: Need.ARITHMETIC,
+    Family.TRACING: Need.ARITHMETIC,
     Family.TEXT: Need.TEXT,
     Family.FACTS: Need.FACTS,
     Family.CODE: Need.CODE,

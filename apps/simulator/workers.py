@@ -45,7 +45,9 @@ WORKERS: tuple[SimulatedWorker, ...] = (
         first_token_ms=350,
         input_micros=800_000,
         output_micros=3_200_000,
-        reliability=_skills(0.85, arithmetic=0.97, dates=0.96, units=0.97),
+        reliability=_skills(
+            0.85, arithmetic=0.97, dates=0.96, units=0.97, stories=0.97, tracing=0.97
+        ),
     ),
     SimulatedWorker(
         name="sim-cedar",

@@ -61,6 +61,22 @@ QUESTIONS = [
     ("Which planet is the largest?", "Jupiter"),
     ("Who wrote Hamlet?", "William Shakespeare"),
     ("What is the speed of light?", "299,792,458 m/s"),
+    ("A shop has 5 boxes of 7 pencils and sells 15. How many are left?", "20"),
+    ("A baker had 12 trays of 9 rolls and sold 30. How many remain?", "78"),
+    ("A shop has 8 boxes of 7 pens and sells 90. How many are left?", "That cannot be"),
+    ("Mary reads 5 pages a day for 12 days. How many pages is that?", "60"),
+    ("A shop has 3 boxes of 4 cups and buys 5 more. How many are there?", "17"),
+    ("What does this program print?\n\ny = 43 % 20\nprint(y * 35)", "105"),
+    (
+        "What does this code print?\n```python\nfor i in range(3):\n    if i > 0:\n"
+        "        print(i * 7)\n```",
+        "7, 14",
+    ),
+    ("How many minutes are 3000 hours?", "180000 minutes"),
+    ("Spell hello from its last letter to its first.", "olleh"),
+    ("What is the capital of Vietnam?", "Hanoi"),
+    ("Name the capitals of Norway, Brazil and Russia.", "Oslo, Brasília, Moscow"),
+    ("What is 19% VAT on 1,250 euros?", "237.5"),
 ]
 UNKNOWN = [
     "Explain how transformers work.",
@@ -73,6 +89,11 @@ UNKNOWN = [
     "Convert 5 km to kilograms",
     "Reverse the word ''",
     "How long is 2024-02-30?",
+    "A shop has 5 boxes of 7 pens, 3 cups, and sells 2. How many are left?",
+    "What does this program print?\n\nwhile 1 > 0:\n    x = 1\nprint(x)",
+    "What does this program print?\n\nimport os\nprint(os.name)",
+    "What does this program print?\n\nx = 9\nfor i in range(99):\n    x = x * x",
+    "What does this program print?\n\nprint(1 // 0)",
 ]
 
 

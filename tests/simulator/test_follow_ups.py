@@ -11,6 +11,7 @@ from apps.simulator.families.programs import PROGRAMS, Program
 from apps.simulator.follow_ups import RevisedProgram, revised
 from tests.simulator.asking import Asker, conductor_prompt, lists, worker_message
 
+PENS = "A shop has 55 boxes of 7 pens and sells 15 pens. How many pens are left?"
 FIBONACCI = PROGRAMS[0]
 REQUEST = "Write a Python function for the nth Fibonacci number"
 
@@ -147,6 +148,10 @@ async def test_a_task_of_the_benchmark_is_explained_by_its_method(ask: Asker):
         ("Convert 12 metres to centimetres.", "And in millimetres?", "12,?000"),
         ("Convert 5 km to miles", "What about in metres", "5,?000"),
         ("What is 17 * 23 + 4?", "Now 2 + 2!", r"\*\*4\*\*"),
+        ("What is 17 * 23 + 4?", "Is that right?", r"\*\*395\*\*"),
+        (PENS, "What if it sells 20 pens?", r"\*\*365\*\*"),
+        (PENS, "Now with 60 boxes", r"\*\*405\*\*"),
+        ("Convert 12 metres to centimetres.", "And with 15 instead?", "1,?500"),
     ],
 )
 async def test_a_follow_up_is_completed_by_the_question_before(
@@ -155,6 +160,23 @@ async def test_a_follow_up_is_completed_by_the_question_before(
     question = conversation(asked, "Done.", follow_up)
     said = await ask("forgetful", worker_message(question, "Answer it."))
     assert re.search(answer, said), said
+
+
+@pytest.mark.parametrize(
+    ("follow_up", "answer"),
+    [
+        ("Double it", "790"),
+        ("Multiply that by 3, please", "1185"),
+        ("What is half of that?", "197.5"),
+        ("Add 5", "400"),
+    ],
+)
+async def test_a_follow_up_calculates_with_the_answer_before(
+    ask: Asker, follow_up: str, answer: str
+):
+    question = conversation("What is 17 * 23 + 4?", "**395**\n\nSure.", follow_up)
+    said = await ask("forgetful", worker_message(question, "Answer it."))
+    assert said.startswith(f"**{answer}**")
 
 
 def test_a_recursive_program_is_explained_as_one():

@@ -16,6 +16,8 @@ from typing import Any
 
 Values = Mapping[str, str]
 WORD = re.compile(r"\w+")
+MAX_DIGITS = 9
+ANY_NUMBER = re.compile(rf"[1-9]\d{{0,{MAX_DIGITS - 1}}}")
 
 
 class TaskFamily(StrEnum):
@@ -59,6 +61,9 @@ class Form:
     """Returns the verifier of a task; None: the answer has to be the same."""
     is_code: bool = False
     """True: the answer is a program, which is shown as a block of code."""
+    takes_any_number: bool = False
+    """True: a number that is not among the values, but up to `MAX_DIGITS` long and
+    more than 0, makes a task too. None such is ever drawn."""
     placeholders: Mapping[str, str] = field(default_factory=dict)
     """What may stand for a value where a policy hides it from models."""
 
@@ -81,10 +86,18 @@ class Form:
             for name, of in self.values.items()
         }
 
+    def takes(self, name: str, value: str) -> bool:
+        """Say whether a value may stand for a name."""
+        if value in self.known[name]:
+            return True
+        return self.takes_any_number and bool(ANY_NUMBER.fullmatch(value))
+
     def _hidden(self, name: str) -> frozenset[str]:
         return frozenset(p for n, p in self.placeholders.items() if n == name)
 
     def _group(self, name: str) -> str:
+        if self.takes_any_number:
+            return rf"(?P<{name}>\d{{1,{MAX_DIGITS}}})"
         values = self.known[name]
         if not all(WORD.fullmatch(value) for value in values):
             # The longest first: one value may begin with another one.
@@ -192,7 +205,14 @@ SYLLABLES = tuple(c + v for c in "bdfgklmnprstvz" for v in "aeiou")
 def _arithmetic(wording: str, calculate: Callable[..., int]) -> Form:
     method = "Do what is in brackets first, then multiply, then add and subtract."
     solve = _number(calculate)
-    return Form(TaskFamily.ARITHMETIC, wording, NUMBERS, solve, says(method))
+    return Form(
+        TaskFamily.ARITHMETIC,
+        wording,
+        NUMBERS,
+        solve,
+        says(method),
+        takes_any_number=True,
+    )
 
 
 def _units(wording: str, big: str) -> Form:
@@ -203,6 +223,7 @@ def _units(wording: str, big: str) -> Form:
         {"n": range(2, 1000)},
         lambda values: str(int(values["n"]) * factor),
         says("Find how many of the smaller unit the larger one has, then multiply."),
+        takes_any_number=True,
     )
 
 
@@ -250,8 +271,19 @@ def _story(
     more: Mapping[str, Sequence[object]],
 ) -> Form:
     values = {"a": TWO_DIGITS, "c": FACTORS, **more}
-    solve = _number(calculate)
-    return Form(TaskFamily.WORD_PROBLEMS, wording, values, solve, says(method))
+
+    def solve(given: Values) -> str | None:
+        answer = calculate(**{name: int(value) for name, value in given.items()})
+        return None if answer < 0 else str(answer)
+
+    return Form(
+        TaskFamily.WORD_PROBLEMS,
+        wording,
+        values,
+        solve,
+        says(method),
+        takes_any_number=True,
+    )
 
 
 def _program(
@@ -259,7 +291,14 @@ def _program(
 ) -> Form:
     wording = f"What does this Python program print?\n\n{code}"
     method = "Write down the value of every variable after each line."
-    return Form(TaskFamily.TRACING, wording, values, _number(calculate), says(method))
+    return Form(
+        TaskFamily.TRACING,
+        wording,
+        values,
+        _number(calculate),
+        says(method),
+        takes_any_number=True,
+    )
 
 
 FORMS: tuple[Form, ...] = (

@@ -103,7 +103,7 @@ def recognise(text: str, forms: tuple[Form, ...] = FORMS) -> BenchTask | None:
         if match is None:
             continue
         values = match.groupdict()
-        if all(value in form.known[name] for name, value in values.items()):
+        if all(form.takes(name, value) for name, value in values.items()):
             return _task(form, values)
     return None
 

@@ -48,7 +48,8 @@ class BenchWorker:
         """Return the worker that answers other questions, if there is one.
 
         It is as good at a kind of question as at the family of tasks that is most like
-        it.
+        it: at stories as with a plan in sight, at programs as when it checks an answer,
+        if that is better than alone.
         """
         if self.programs is None:
             return None
@@ -60,6 +61,9 @@ class BenchWorker:
             Family.FACTS: TaskFamily.CAPITALS,
         }
         skills = {family: self.solve[like] for family, like in alike.items()}
+        story, program = TaskFamily.WORD_PROBLEMS, TaskFamily.TRACING
+        skills[Family.STORIES] = max(self.solve[story], self.guided.get(story, 0))
+        skills[Family.TRACING] = max(self.solve[program], self.repair[program])
         return SimulatedWorker(
             name=self.name,
             description=self.description,

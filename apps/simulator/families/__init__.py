@@ -9,7 +9,16 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from apps.simulator.families import arithmetic, dates, facts, programs, units, words
+from apps.simulator.families import (
+    arithmetic,
+    dates,
+    facts,
+    programs,
+    stories,
+    tracing,
+    units,
+    words,
+)
 from apps.simulator.families.solution import Solution
 
 MAX_QUESTION = 4000
@@ -18,6 +27,8 @@ MAX_PARTS = 4
 """Questions that may be asked in one sentence."""
 # The order matters: code speaks of strings and numbers, dates look like subtractions.
 SOLVERS: tuple[Callable[[str], Solution | None], ...] = (
+    tracing.solve,
+    stories.solve,
     programs.solve,
     dates.solve,
     units.solve,

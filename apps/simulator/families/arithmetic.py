@@ -31,7 +31,7 @@ WORDS = (
     (r"\bsquared\b", "^2"),
     (r"\bcubed\b", "^3"),
     (r"\bper ?cent\b", "%"),
-    (r"%\s*of\b", "%*"),
+    (r"%\s*(?:(?:vat|tax|tip|interest)\s+)?(?:of|on)\b", "%*"),
     (r"(?<=\d),(?=\d{3}\b)", ""),
 )
 ASKS = re.compile(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from apps.simulator.benchmark.forms import CAPITALS as BENCHMARK_CAPITALS
 from apps.simulator.families.solution import Claim, Family, Solution, solution
 
 SLIPS = 3
@@ -24,6 +25,7 @@ class Fact:
 
 
 _CAPITALS = {
+    **BENCHMARK_CAPITALS,
     "Argentina": "Buenos Aires",
     "Australia": "Canberra",
     "Austria": "Vienna",
@@ -32,13 +34,16 @@ _CAPITALS = {
     "Canada": "Ottawa",
     "Chile": "Santiago",
     "China": "Beijing",
+    "Czech Republic": "Prague",
     "Denmark": "Copenhagen",
     "Egypt": "Cairo",
+    "England": "London",
     "Finland": "Helsinki",
     "France": "Paris",
     "Germany": "Berlin",
     "Greece": "Athens",
     "India": "New Delhi",
+    "Indonesia": "Jakarta",
     "Ireland": "Dublin",
     "Italy": "Rome",
     "Japan": "Tokyo",
@@ -49,12 +54,18 @@ _CAPITALS = {
     "Norway": "Oslo",
     "Poland": "Warsaw",
     "Portugal": "Lisbon",
+    "Russia": "Moscow",
+    "Scotland": "Edinburgh",
+    "South Africa": "Pretoria",
+    "South Korea": "Seoul",
     "Spain": "Madrid",
     "Sweden": "Stockholm",
     "Switzerland": "Bern",
     "Turkey": "Ankara",
     "United Kingdom": "London",
+    "USA": "Washington, D.C.",
     "United States": "Washington, D.C.",
+    "Vietnam": "Hanoi",
 }
 _SYMBOLS = {
     "carbon": "C",
@@ -100,6 +111,7 @@ _OTHERS = (
         "1605 and 1615.",
     ),
     ("author", ("who", "wrote", "odyssey"), "Homer", "By tradition."),
+    ("author", ("who", "wrote", "macbeth"), "William Shakespeare", "About 1606."),
     ("author", ("who", "wrote", "1984"), "George Orwell", "Published in 1949."),
     (
         "ocean",
@@ -140,10 +152,15 @@ def _table() -> tuple[Fact, ...]:
 
 
 FACTS = _table()
+CAPITALS_OF = re.compile(r"\bcapitals of\b", re.IGNORECASE)
+COUNTRIES = {place.casefold(): place for place in _CAPITALS}
+COUNTRY = re.compile(rf"\b({'|'.join(map(re.escape, _CAPITALS))})\b", re.IGNORECASE)
 
 
 def solve(text: str) -> Solution | None:
     """Return the fact `text` asks for, if the table holds it."""
+    if CAPITALS_OF.search(text):
+        return _several_capitals(text)
     for index, fact in enumerate(FACTS):
         if all(
             re.search(rf"\b(?:{word})\b", text, re.IGNORECASE) for word in fact.words
@@ -152,6 +169,20 @@ def solve(text: str) -> Solution | None:
                 Family.FACTS, Claim(fact.answer, fact.note), _slips(fact, index)
             )
     return None
+
+
+def _several_capitals(text: str) -> Solution | None:
+    """Return the capitals of all countries that a text names, in its order."""
+    places = COUNTRY.findall(text)
+    if len(places) < 2:
+        return None
+    cities = [_CAPITALS[COUNTRIES[place.casefold()]] for place in places]
+    rows = "\n".join(
+        f"| {place} | {city} |" for place, city in zip(places, cities, strict=True)
+    )
+    right = Claim(", ".join(cities), f"| Country | Capital |\n|---|---|\n{rows}")
+    wrong = (Claim(", ".join(cities[::-1])), Claim(", ".join(cities[:-1])))
+    return solution(Family.FACTS, right, wrong)
 
 
 def _slips(fact: Fact, index: int) -> tuple[Claim, ...]:

@@ -19,6 +19,10 @@ class Family(StrEnum):
     """Operations on a given word or sentence."""
     FACTS = "facts"
     """Things to recall."""
+    STORIES = "stories"
+    """Calculations told as a story."""
+    TRACING = "tracing"
+    """What a short program prints."""
     CODE = "code"
     """Small Python functions."""
 

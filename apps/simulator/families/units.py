@@ -91,6 +91,11 @@ HOW_MANY = re.compile(
     rf"(?:in|make)\s++(?:an?\s++|{_AMOUNT}\s*+)?{_DEGREES}(?P<source>{_WORD})(?!\w)",
     re.IGNORECASE,
 )
+ARE_MANY = re.compile(
+    rf"how many\s++(?P<target>{_WORD})\s++(?:are|is)\s++"
+    rf"{_AMOUNT}\s*+{_DEGREES}(?P<source>{_WORD})(?!\w)",
+    re.IGNORECASE,
+)
 TO_WHAT = re.compile(
     rf"{_AMOUNT}\s*+{_DEGREES}(?P<source>{_WORD})\s++(?:is|are|equals?)\s++"
     rf"how many\s++(?P<target>{_WORD})(?!\w)",
@@ -105,7 +110,7 @@ NAMED_FIRST = re.compile(
 
 def solve(text: str) -> Solution | None:
     """Return the conversion `text` asks for, if it asks for one."""
-    for pattern in (FORWARD, HOW_MANY, TO_WHAT, NAMED_FIRST):
+    for pattern in (FORWARD, HOW_MANY, ARE_MANY, TO_WHAT, NAMED_FIRST):
         match = pattern.search(text)
         if match is None:
             continue

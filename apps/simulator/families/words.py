@@ -15,7 +15,7 @@ QUOTED = re.compile(
     re.DOTALL,
 )
 NAMED = re.compile(
-    r"\b(?:word|letters)\s+([A-Za-zÀ-ÿ]{2,})\b(?!\s+(?:of|in)\b)", re.IGNORECASE
+    r"\b(?:word|letters|spell)\s+([A-Za-zÀ-ÿ]{2,})\b(?!\s+(?:of|in)\b)", re.IGNORECASE
 )
 LAST_WORD = re.compile(r"\bin\s+([A-Za-zÀ-ÿ]{2,})\W*$")
 ONE_LETTER = re.compile(
@@ -129,7 +129,7 @@ def _palindrome(_: str, target: str) -> Solution:
 
 OPERATIONS: tuple[tuple[str, Callable[[str, str], Solution]], ...] = (
     (r"\bpalindrom", _palindrome),
-    (r"\brevers(?:e|ed)\b|\bbackwards?\b", _reverse),
+    (r"\brevers(?:e|ed)\b|\bbackwards?\b|\bfrom its last letter", _reverse),
     (r"\b(?:how many|count|number of)\s+(?:the\s+)?words\b", _count_words),
     (r"\b(?:how many|count|number of)\b.*\b(?:letters?|characters?)\b", _count_letters),
     (r"\bhow (?:many times|often)\b.*\b(?:appears?|occurs?|is|does)\b", _count_letters),
