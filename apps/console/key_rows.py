@@ -11,6 +11,7 @@ from django.utils.translation import get_language, gettext, gettext_noop
 
 from apps.accounts.models import TIERS, ApiKey, Delivery, ProgressForm, Scope
 from apps.console.budget_rows import BudgetRow
+from apps.pools.selectors import pool_list
 
 DELIVERY_WORDS = {
     Delivery.LIVE.value: gettext_noop("live"),
@@ -66,10 +67,19 @@ def key_rows(
 
 
 def sample_model(api_key: ApiKey) -> str | None:
-    """Return a model the key may ask; None if it may ask none."""
+    """Return a model the key may ask, of a pool that is there; None if it may ask none.
+
+    Of a team without a pool that fits it is the name that a default pool would give it.
+    """
     if Scope.RUN not in api_key.scopes:
         return None
     allowed = api_key.allowed_tiers or TIERS
+    pools = pool_list(api_key.team_id).prefetch_related("tiers")
+    for pool in sorted(pools, key=lambda each: not each.is_default):
+        there = {tier.name for tier in pool.tiers.all()}
+        name = next((name for name in allowed if name in there), None)
+        if name is not None:
+            return f"conductor-{name}" if pool.is_default else f"{pool.name}/{name}"
     return f"conductor-{allowed[0]}"
 
 

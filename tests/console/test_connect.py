@@ -112,10 +112,12 @@ def test_an_address_outside_of_the_networks_is_not_asked(alice):
 @pytest.mark.parametrize("text", ["correct horse", "http://[correct horse", ""])
 def test_what_is_neither_leads_to_the_providers(alice, text):
     answer = alice.post(URL, {"access": text}, follow=True)
-    assert answer.redirect_chain[-1][0] == "/setup/"
-    page = words(answer.content.decode())
-    assert "Choose the provider, and paste the key there." in page
+    assert answer.redirect_chain[-1][0] == "/setup/?access=unknown"
+    page = answer.content.decode()
+    assert 'id="connect-error" role="alert"' in page
+    assert "Choose the provider below, then paste the key there" in words(page)
     assert "correct horse" not in page
+    assert "connect-error" not in alice.get("/setup/").content.decode()
 
 
 @pytest.mark.parametrize("who", ["bob", "vera"])

@@ -43,6 +43,15 @@ def test_administration_says_whose_it_is(alice: Client):
     assert "Your role in this team does not allow it" not in text
 
 
+@pytest.mark.django_db
+def test_an_operator_without_a_team_is_offered_the_overview_of_the_site():
+    person, operator = UserFactory.create(), UserFactory.create(is_staff=True)
+    assert 'href="/admin/"' not in text_of(browser_of(person).get("/", follow=True))
+    page = text_of(browser_of(operator).get("/", follow=True))
+    assert 'href="/admin/"' in page
+    assert "Create team" in page
+
+
 def test_data_tags_say_that_rules_enforce_them(alice: Client):
     """Promise C4: a tag without a rule restricts nothing."""
     page = words(text_of(alice.get("/workers/new/?provider=openai")))

@@ -110,6 +110,15 @@ def test_sample_asks_a_tier_the_key_may_use(alice):
     assert "conductor-mini" not in page
 
 
+def test_sample_asks_a_tier_that_a_pool_has(alice, cast):
+    make_pool(cast.team, "http://127.0.0.1:9/v1")
+    pool = cast.team.pools.get(is_default=True)
+    pool.tiers.filter(name="mini").delete()
+    page = text_of(alice.post(NEW, FORM))
+    assert "conductor-ultra" in page
+    assert "conductor-mini" not in page
+
+
 def test_key_is_made_with_all_its_limits(alice, cast):
     make_pool(cast.team, "http://127.0.0.1:9/v1")
     limits = {

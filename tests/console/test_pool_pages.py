@@ -32,6 +32,7 @@ def test_team_without_anything_is_led_to_its_first_worker(alice):
     assert 'href="/setup/"' in page
     assert 'href="/workers/new/"' in page
     assert "Make the pool" not in page
+    assert page.count("first-run__steps") == 0
 
 
 def test_one_click_makes_a_pool_out_of_the_workers_there_are(cast, alice):

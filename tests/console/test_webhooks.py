@@ -52,6 +52,21 @@ def test_g17_secret_is_shown_once_and_the_header_never(alice, cast):
     assert b"canary" not in bytes(row.header_value or b"")
 
 
+def test_a_test_is_sent_when_the_form_is_saved(alice, cast):
+    assert "Save and send a test" in text_of(alice.get(f"{PAGE}new/"))
+    page = text_of(added(alice, test=""))
+    assert "A test is on its way" in page
+    assert re.search(r"whsec_", page)
+    assert entry_list(cast.team.id)[-1].action == "webhook.tested"
+    place = f"{PAGE}{row_of(cast.team).id}/"
+    assert "A test is on its way" in text_of(
+        alice.post(f"{place}edit/", {**NEW, "test": ""}, follow=True)
+    )
+    alice.post(f"{place}edit/", {**NEW, "name": "Another"}, follow=True)
+    actions = [entry.action for entry in entry_list(cast.team.id)]
+    assert actions.count("webhook.tested") == 2
+
+
 @pytest.mark.parametrize(
     ("values", "complaint"),
     [

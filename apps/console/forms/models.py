@@ -90,7 +90,7 @@ class ProviderForm(PathForm):
         label=_("New key"),
         required=False,
         max_length=4000,
-        help_text=_("Stored encrypted, sent to this host only, never shown again."),
+        help_text=_("Stored encrypted, sent to its provider only, never shown again."),
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
     )
     max_tokens_field = forms.ChoiceField(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 from django import forms
@@ -119,6 +119,14 @@ def _clock(label: StrOrPromise) -> forms.CharField:
 
 class RuleForm(ConsoleForm):
     """One rule."""
+
+    folded: ClassVar[tuple[str, ...]] = (
+        "roles",
+        "member_ids",
+        "key_ids",
+        "sources",
+        "tiers",
+    )
 
     name = forms.CharField(
         label=_("Name"),

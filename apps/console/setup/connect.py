@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.utils.translation import gettext as _
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from apps.accounts.models import Permission
@@ -20,7 +20,7 @@ from apps.console.forms.models import NEW_KEY, NO_KEY
 from apps.console.layout import require
 from apps.console.provider_lookup import OTHER, credential_name, models_found
 from apps.console.setup.asked_run import asked_run_note
-from apps.console.setup.views import listed_page
+from apps.console.setup.views import UNKNOWN, listed_page
 from apps.core.errors import ConductorError
 from apps.pools.models import Protocol
 from apps.pools.selectors import provider_of_key
@@ -41,14 +41,7 @@ def setup_connect(request: TeamRequest) -> HttpResponseBase:
     asked_run_note(request)
     found = _server(access) or _provider(access)
     if found is None:
-        messages.warning(
-            request,
-            _(
-                "This is no address, and no key whose provider can be told. Choose the "
-                "provider, and paste the key there."
-            ),
-        )
-        return redirect("console:setup")
+        return redirect(f"{reverse('console:setup')}?access={UNKNOWN}")
     provider_id, data = found
     listed = models_found(request, data)
     kept = {name: value for name, value in data.items() if name != "secret"}

@@ -54,6 +54,8 @@ from apps.web.run_addresses import id_of
 from apps.web.team_access import TeamRequest, team_view
 
 TAB = "pools"
+UNKNOWN = "unknown"
+"""In the address of the page: what was pasted told nobody."""
 INVALID = 422
 FIRST_PROMPT = 1
 """Number of the sample that the playground begins with."""
@@ -67,7 +69,11 @@ def setup_page(request: TeamRequest) -> HttpResponseBase:
     if request.method == "POST":
         return _list(request) if "list_models" in request.POST else _save(request)
     if "provider" not in request.GET:
-        context = {"providers": known_provider_list(), "other": OTHER}
+        context = {
+            "providers": known_provider_list(),
+            "other": OTHER,
+            "is_unknown": request.GET.get("access") == UNKNOWN,
+        }
         return console_page(request, "console/setup_providers.html", context, tab=TAB)
     return _form_page(request, _form(request))
 

@@ -26,7 +26,8 @@ from apps.console.layout import (
     require,
     try_change,
 )
-from apps.web.team_access import TeamRequest, team_view
+from apps.core.errors import Conflict
+from apps.web.team_access import TeamRequest, refusal_show, team_view
 from apps.webhooks.addresses import origin_of
 from apps.webhooks.event_types import BATCH, EVENT_TYPES, TEST
 from apps.webhooks.models import Webhook, WebhookDelivery
@@ -48,6 +49,9 @@ from apps.webhooks.services import (
 TAB = "webhooks"
 SHOWN = 100
 """Deliveries on the page of a webhook."""
+TEST_IS_SENT = gettext_noop(
+    "A test is on its way; it appears among the deliveries within seconds."
+)
 LABELS = {
     **{name: each.label for name, each in EVENT_TYPES.items()},
     TEST.name: TEST.label,
@@ -81,6 +85,8 @@ def webhook_new(request: TeamRequest) -> HttpResponseBase:
                 team=request.team, values=form.values, actor=request.actor
             ),
         )
+        if made is not None:
+            _test_if_asked(request, made[0])
         if made is not None and made[0].is_signed:
             return _secret_page(request, *made)
         if made is not None:
@@ -130,6 +136,7 @@ def webhook_edit(request: TeamRequest, webhook_id: uuid.UUID) -> HttpResponseBas
             messages.success(
                 request, _("The webhook %(name)s is saved.") % {"name": saved.name}
             )
+            _test_if_asked(request, saved)
             return redirect("console:webhook", webhook.id)
     back = reverse("console:webhook", args=[webhook.id])
     context = {"form": form, "webhook": webhook, "back": back}
@@ -193,9 +200,21 @@ def webhook_test_view(request: TeamRequest, webhook_id: uuid.UUID) -> HttpRespon
     return change_and_tell(
         request,
         lambda: webhook_test(webhook=webhook, actor=request.actor),
-        _("A test is on its way; it appears below within seconds."),
+        _(TEST_IS_SENT),
         reverse("console:webhook", args=[webhook.id]),
     )
+
+
+def _test_if_asked(request: TeamRequest, webhook: Webhook) -> None:
+    """Send a test if the form was saved with the button that says so."""
+    if "test" not in request.POST:
+        return
+    try:
+        webhook_test(webhook=webhook, actor=request.actor)
+    except Conflict as error:
+        refusal_show(request, error)
+        return
+    messages.info(request, _(TEST_IS_SENT))
 
 
 @require_POST
