@@ -29,6 +29,12 @@ NOTES = re.compile(
 )
 FILE_HEAD = re.compile(r"File: (?P<name>.{1,200}) \(.{1,80}\)")
 FENCE = re.compile(r"`{3,}+")
+TITLE_WORDS = 3
+"""Of a line that is only quoted before others if it has a number."""
+MARKER = re.compile(r"\[[^\[\]\n]{1,100}\]")
+"""What a reader of files puts between parts: [Slide 1], [Sheet Costs], [Notes]."""
+CELL_ENDS = ("\t", ";", ",")
+"""Between the cells of a row, of which the likeliest comes first."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _WORD = re.compile(r"[^\W_]{3,}")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s*")
@@ -141,12 +147,11 @@ def _summary(notes: str) -> OfficeTask:
 def _quotation(question: str, files: Sequence[tuple[str, str]]) -> OfficeTask:
     wanted = _words(question) - _COMMON
     lines = [
-        (len(wanted & _words(line)), -number, name, line.strip())
+        (len(wanted & _words(line)), _is_whole(line), -number, name, line)
         for name, text in files
-        for number, line in enumerate(text.splitlines(), 1)
-        if line.strip()
+        for number, line in _quotable(text)
     ]
-    best = sorted((each for each in lines if each[0]), reverse=True)[:MAX_QUOTED]
+    best = sorted((line for line in lines if line[0]), reverse=True)[:MAX_QUOTED]
     source = "\n".join(text for _, text in files)
     names = ", ".join(name for name, _ in files)
     if not best:
@@ -157,10 +162,45 @@ def _quotation(question: str, files: Sequence[tuple[str, str]]) -> OfficeTask:
         )
         return OfficeTask("files", text, source)
     rows = [
-        f"- {name}, line {-number}: “{_short(line)}”" for _, number, name, line in best
+        f"- {name}, line {-number}: “{_short(line)}”" for *_, number, name, line in best
     ]
-    head = f"**“{_short(best[0][3])}”**\n\nWhat {names} says of it:\n\n"
+    head = f"**“{_short(best[0][-1])}”**\n\nWhat {names} says of it:\n\n"
     return OfficeTask("files", head + "\n".join(rows), source)
+
+
+def _quotable(text: str) -> list[tuple[int, str]]:
+    """Return the lines that say something, with their numbers.
+
+    Marks between parts, headings, and the first row of a table say nothing alone; they
+    are quoted where there is nothing else.
+    """
+    lines = [
+        (number, line.strip())
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip() and not MARKER.fullmatch(line.strip())
+    ]
+    telling = [
+        (number, line)
+        for place, (number, line) in enumerate(lines)
+        if not line.startswith("#") and not _is_head(lines, place)
+    ]
+    return telling or lines
+
+
+def _is_whole(line: str) -> bool:
+    """Say whether a line is more than the title of what follows it."""
+    return len(line.split()) > TITLE_WORDS or any(letter.isdigit() for letter in line)
+
+
+def _is_head(lines: Sequence[tuple[int, str]], place: int) -> bool:
+    """Say whether a line names the columns of the rows below it."""
+    number, line = lines[place]
+    if place + 1 == len(lines) or any(letter.isdigit() for letter in line):
+        return False
+    if place and lines[place - 1][0] == number - 1:
+        return False
+    end = next((end for end in CELL_ENDS if end in line), "")
+    return bool(end) and lines[place + 1][1].count(end) == line.count(end)
 
 
 def _sentences(text: str) -> list[str]:

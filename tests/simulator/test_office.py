@@ -78,6 +78,25 @@ def test_a_file_that_says_nothing_of_it_is_said_to():
     assert "No line of lease.txt has a word of the question." in text
 
 
+@pytest.mark.parametrize(
+    ("content", "quoted"),
+    [
+        (
+            "[Slide 1]\nCosts\nThe costs of the move are 4,200 euros.",
+            "The costs of the",
+        ),
+        ("[Sheet Costs]\nItem\tCosts\nAll costs\t4200\n", "All costs 4200"),
+        ("item,costs\ncosts of the move,4200", "costs of the move,4200"),
+        ("# Costs\n\nThey are 4,200 euros: all costs.", "They are 4,200 euros"),
+        ("[Page 1]\n# Costs", "# Costs"),
+    ],
+)
+def test_a_file_is_quoted_by_what_it_says(content: str, quoted: str) -> None:
+    """Not by a mark of the reader, a heading or the names of columns."""
+    prompt = f"What are the costs?\n\nFile: a.txt (1 KB)\n```\n{content}\n```\n"
+    assert task_of(prompt).text.startswith(f"**“{quoted}")
+
+
 def test_a_check_compares_the_draft_with_its_source():
     task = task_of(ticket())
     assert task.checked(task.text).startswith(task.text)
