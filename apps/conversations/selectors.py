@@ -194,6 +194,25 @@ def conversations_of_run(
     return list(_owned(team_id, owner).filter(turns__run_id=run_id))
 
 
+def conversation_id_of_run(team_id: uuid.UUID, run_id: uuid.UUID) -> uuid.UUID | None:
+    """Return the conversation of the team that a run is a turn of, whoever has it.
+
+    None: it is a turn of none. Of several the first one.
+    """
+    turns = Turn.objects.filter(conversation__team=team_id, run_id=run_id)
+    return turns.values_list("conversation_id", flat=True).first()
+
+
+def runs_of_conversation(
+    team_id: uuid.UUID, conversation_id: uuid.UUID
+) -> tuple[uuid.UUID, ...]:
+    """Return the runs that a team's conversation consists of, replaced turns too."""
+    turns = Turn.objects.filter(
+        conversation__team=team_id, conversation_id=conversation_id
+    )
+    return tuple(turns.values_list("run_id", flat=True))
+
+
 def titles_of(conversations: Sequence[Conversation]) -> dict[uuid.UUID, str]:
     """Return what each conversation is called: by its owner, or its first prompt."""
     if not conversations:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from apps.accounts.principal import Principal
 from apps.accounts.selectors import api_key_list, member_list
+from apps.conversations.selectors import runs_of_conversation
 from apps.playground.run_lists.filters import FilterChoices
 from apps.pools.models import Pool, Tier, TierName, WorkerKind
 from apps.pools.selectors import pool_list, worker_list
@@ -113,6 +114,9 @@ def filter_choices(principal: Principal, given: Mapping[str, str]) -> FilterChoi
     if (user_id := id_of(given.get("member", ""))) is not None:
         people = [each.user for each in member_list(team_id).filter(user_id=user_id)]
         members = {user.id.hex: user.name or user.email for user in people}
+    turns: tuple[uuid.UUID, ...] = ()
+    if (conversation_id := id_of(given.get("conversation", ""))) is not None:
+        turns = runs_of_conversation(team_id, conversation_id)
     return FilterChoices(
         models=recent_models(team_id),
         workers=list(workers.values_list("name", flat=True)),
@@ -120,6 +124,7 @@ def filter_choices(principal: Principal, given: Mapping[str, str]) -> FilterChoi
         presets=_preset_names(principal, given.get("preset", "")),
         keys=keys,
         members=members,
+        turns=turns,
     )
 
 

@@ -31,6 +31,7 @@ from apps.audit.models import ExportFormat
 from apps.audit.rows import verify_rows
 from apps.budgets.rate_limits import Admission
 from apps.comparisons.selectors import comparisons_of_run
+from apps.conversations.selectors import conversation_id_of_run
 from apps.core.errors import InvalidInput, NotFound
 from apps.governance.reviews.reads import review_of_run
 from apps.governance.selectors import (
@@ -54,6 +55,7 @@ from apps.runs.selectors import (
 )
 from apps.runs.services import run_cancel, run_rerun
 from apps.web.middleware import wants_json
+from apps.web.run_addresses import requester_query
 from apps.web.team_access import (
     TeamRequest,
     choose_team,
@@ -108,6 +110,8 @@ def run_detail(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
         "is_detail": True,
         "entries": entry_rows(request.team.id, entries),
         "holds": holds_of_run(request.team.id, run.id),
+        "requester_query": requester_query(run),
+        "conversation_id": conversation_id_of_run(request.team.id, run.id),
         "labels": labels_of(request.team.id, [run.id])[run.id],
         "may_hold": role_allows(request.membership.role, Permission.MANAGE_HOLDS),
         "review": review_of_run(request.team.id, run.id),

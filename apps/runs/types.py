@@ -440,6 +440,8 @@ class RunFilters:
     """Empty: those without one."""
     preset_id: uuid.UUID | None = None
     """What made the prompt."""
+    run_ids: tuple[uuid.UUID, ...] | None = None
+    """Only some of these."""
     shape: str | None = None
     """`records.plan_shapes.Shape.key` of the newest plan; empty: there was no plan."""
     worker: str = ""

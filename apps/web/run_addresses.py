@@ -5,11 +5,12 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from datetime import date
+from urllib.parse import urlencode
 
 from django.utils.dateformat import format as format_date
 from django.utils.translation import gettext
 
-from apps.runs.models import NOT_BY_CALLERS, Source
+from apps.runs.models import NOT_BY_CALLERS, Run, Source
 from apps.runs.types import FaultName
 
 BY_CALLERS = "callers"
@@ -74,6 +75,18 @@ def id_of(value: str) -> uuid.UUID | None:
         return uuid.UUID(value)
     except ValueError:
         return None
+
+
+def requester_query(run: Run) -> str:
+    """Return the filter that leaves the runs of the person or key that asked for one.
+
+    By name, if the account or key is gone.
+    """
+    if run.user_id is not None:
+        return f"member={run.user_id.hex}"
+    if run.api_key_id is not None:
+        return f"key={run.api_key_id.hex}"
+    return urlencode({"who": run.actor_name})
 
 
 def named(value: str) -> str | None:

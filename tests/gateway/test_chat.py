@@ -95,8 +95,28 @@ async def test_order_carries_everything_the_caller_said(client: Client) -> None:
 
 async def test_ignored_fields_are_recorded_by_name(client: Client) -> None:
     client.run.plays(completed())
-    await client.chat(store=True, user="u", **{"odd name": 1})
-    assert client.backend.orders[0].ignored == "store,user,+1"
+    await client.chat(store=True, verbose="u", **{"odd name": 1})
+    assert client.backend.orders[0].ignored == "store,verbose,+1"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({"user": "ada"}, {"user": "ada"}),
+        ({"user": "ada", "metadata": {"ticket": "7"}}, {"user": "ada", "ticket": "7"}),
+        ({"user": "ada", "metadata": {"user": "bob"}}, {"user": "bob"}),
+        ({"user": "x" * 600}, {"user": "x" * 512}),
+        ({"user": " "}, {}),
+        ({"user": 7}, {}),
+    ],
+)
+async def test_the_person_a_program_asks_for_is_kept_with_the_metadata(
+    client: Client, given: dict[str, object], kept: dict[str, str]
+) -> None:
+    client.run.plays(completed())
+    await client.chat(**given)
+    (order,) = client.backend.orders
+    assert (order.metadata, order.ignored) == (kept, "")
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])

@@ -20,7 +20,7 @@ from apps.gateway.parsing.extra_params import (
 )
 from apps.gateway.parsing.json_fields import read_bool, read_object, read_text
 from apps.gateway.parsing.messages import read_messages
-from apps.gateway.parsing.metadata import read_metadata
+from apps.gateway.parsing.metadata import read_metadata, with_user
 from apps.gateway.parsing.params import ignored_names, read_params
 from apps.gateway.presets import FilledBody
 from apps.gateway.run_starter import ChatTask
@@ -46,6 +46,7 @@ USED_FIELDS = frozenset(
         "tool_choice",
         "tools",
         "top_p",
+        "user",
     }
 )
 
@@ -81,7 +82,7 @@ def read_chat_request(
         progress=conductor.progress,
         restrictions=conductor.restrictions,
         family=conductor.family,
-        metadata=read_metadata(body),
+        metadata=with_user(read_metadata(body), body),
         ignored=ignored_names(body, USED_FIELDS),
     )
     return CompletionRequest(

@@ -1,4 +1,7 @@
-"""The field `metadata`: pairs of texts that a caller keeps with its request."""
+"""The field `metadata`: pairs of texts that a caller keeps with its request.
+
+The field `user`, the person for whom a program asks, is kept as one more pair.
+"""
 
 from __future__ import annotations
 
@@ -41,3 +44,14 @@ def read_metadata(body: Mapping[str, Any]) -> dict[str, str]:
         if "\0" in name + value:
             raise InvalidInput(f"{where}: a text has no NUL", param="metadata")
     return metadata
+
+
+def with_user(metadata: Mapping[str, str], body: Mapping[str, Any]) -> dict[str, str]:
+    """Return the pairs to keep with a run: also the field `user`, as `user`.
+
+    Metadata with that name stays. A `user` that is no plain text has no effect.
+    """
+    user = body.get("user")
+    if not isinstance(user, str) or not user.strip() or "\0" in user:
+        return dict(metadata)
+    return {"user": user[:METADATA_VALUE_LENGTH], **metadata}

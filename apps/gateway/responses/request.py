@@ -34,7 +34,7 @@ from apps.gateway.parsing.json_fields import (
     read_text,
 )
 from apps.gateway.parsing.messages import settle
-from apps.gateway.parsing.metadata import read_metadata
+from apps.gateway.parsing.metadata import read_metadata, with_user
 from apps.gateway.parsing.params import MAX_IGNORED_NAMES, ignored_names
 from apps.gateway.parsing.tools import read_parallel
 from apps.gateway.presets import FilledBody, refuse_preset
@@ -67,6 +67,7 @@ USED_FIELDS = frozenset(
         "tool_choice",
         "tools",
         "top_p",
+        "user",
     }
 )
 ELSEWHERE = {
@@ -123,7 +124,7 @@ class ResponseRequest:
             ignored=self.ignored,
             is_background=self.is_background,
             echo=self.echo,
-            metadata=self.echo.get("metadata", {}),
+            metadata=with_user(self.echo.get("metadata", {}), self.echo),
         )
         return self.filled.asked(task)
 

@@ -15,7 +15,7 @@ from apps.gateway.chat_completions.request import CompletionRequest, read_model
 from apps.gateway.parsing.conductor_options import read_conductor_options
 from apps.gateway.parsing.json_fields import read_bool, read_object, type_error
 from apps.gateway.parsing.messages import settle
-from apps.gateway.parsing.metadata import read_metadata
+from apps.gateway.parsing.metadata import read_metadata, with_user
 from apps.gateway.parsing.params import ignored_names, read_params
 from apps.gateway.presets import FilledBody
 from apps.gateway.run_starter import ChatTask
@@ -38,6 +38,7 @@ USED_FIELDS = frozenset(
         "suffix",
         "temperature",
         "top_p",
+        "user",
     }
 )
 CHAT_ONLY = ("max_completion_tokens", "response_format", "tools", "tool_choice")
@@ -64,7 +65,7 @@ def read_text_completion(
         progress=conductor.progress,
         restrictions=conductor.restrictions,
         family=conductor.family,
-        metadata=read_metadata(body),
+        metadata=with_user(read_metadata(body), body),
         ignored=ignored_names(body, USED_FIELDS),
     )
     wants_usage = read_bool(options, "include_usage", at="stream_options.")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.utils import timezone
@@ -79,6 +80,8 @@ class FilterChoices:
     keys: Mapping[str, str] = field(default_factory=dict)
     """Names by hexadecimal ids, like the next ones."""
     members: Mapping[str, str] = field(default_factory=dict)
+    turns: tuple[UUID, ...] = ()
+    """The runs of the conversation that is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,7 @@ class RunFilterForm(forms.Form):
     preset = forms.UUIDField(required=False)
     key = forms.CharField(required=False, max_length=36)
     member = forms.CharField(required=False, max_length=36)
+    conversation = forms.UUIDField(required=False)
     shape = forms.CharField(required=False, max_length=16)
     fault = forms.CharField(required=False, max_length=150)
     label = forms.CharField(required=False, max_length=600)
@@ -218,6 +222,7 @@ class RunFilterForm(forms.Form):
                 gettext("Member"),
                 _owner(self._get("member"), known.members, MEMBER_WORDS),
             ),
+            "conversation": (gettext("Conversation"), gettext("One conversation")),
             "shape": (gettext("Graph of the plan"), gettext("One graph")),
             "fault": (gettext("Fault"), _fault_label(self._get("fault"))),
         }
@@ -299,6 +304,7 @@ class RunFilterForm(forms.Form):
             planner=named(self._get("planner")),
             family=named(self._get("family")),
             preset_id=self.cleaned_data.get("preset"),
+            run_ids=self._choices.turns if self._get("conversation") else None,
             shape=named(self._get("shape")),
             worker=self._get("worker"),
             api_key_id=id_of(key),

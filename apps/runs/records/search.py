@@ -127,6 +127,8 @@ def _indexed(filters: RunFilters) -> Q:
         found &= Q(family=filters.family)
     if filters.preset_id is not None:
         found &= Q(preset_id=filters.preset_id)
+    if filters.run_ids is not None:
+        found &= Q(id__in=filters.run_ids)
     return found
 
 

@@ -38,6 +38,13 @@ async def test_text_is_the_prompt_unchanged(api: Api) -> None:
     assert (order.prompt, order.messages, order.source) == ("Hello", (), "api")
 
 
+async def test_user_is_kept_beside_the_metadata(api: Api) -> None:
+    api.client.run.plays(completed())
+    await api.ask(input="Hello", user="ada", metadata={"ticket": "7"})
+    order = api.client.backend.orders[-1]
+    assert (order.metadata, order.ignored) == ({"user": "ada", "ticket": "7"}, "")
+
+
 async def test_parameters_go_to_the_run(api: Api) -> None:
     api.client.run.plays(completed())
     await api.ask(max_output_tokens=9, temperature=0, top_p=0.5, tools=[WEATHER],
