@@ -6,8 +6,11 @@ from apps.console.views import palette, places
 from apps.web.deferred_views import deferred_page
 
 app_name = "console"
-SHORT_ADDRESSES = ("chat", "models", "quality", "settings")
-"""Places of which no page has the place's own name as its address."""
+SHORT_ADDRESSES = ("quality", "settings")
+"""Places of which no page has the place's own name as its address.
+
+The gateway answers `/chat` and `/models`, which clients without `/v1` ask for.
+"""
 urlpatterns = [
     path("home/", deferred_page("apps.console.views.home.home"), name="home"),
     path(

@@ -101,8 +101,6 @@ def test_pages_of_no_place_have_the_rail_too(alice: Client, address: str):
         ("/settings/", "/team/settings/"),
         ("/team/", "/team/settings/"),
         ("/quality/", "/evaluations/"),
-        ("/models/", "/workers/"),
-        ("/chat/", "/"),
     ],
 )
 def test_the_name_of_a_place_leads_to_its_first_page(

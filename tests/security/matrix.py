@@ -124,8 +124,6 @@ MATRIX = {
     "playground:step_context": RUNS,
     "console:palette": RUNS,
     "console:home": RUNS,
-    "console:place_chat": RUNS,
-    "console:place_models": TEAM,
     "console:place_quality": TEAM,
     "console:place_settings": TEAM,
     "console:status": TEAM,

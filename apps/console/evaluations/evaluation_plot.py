@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log10
 
 from django.utils.translation import gettext
@@ -20,6 +20,8 @@ WIDE_SCALE = 20
 """Costs that differ by more than this factor are drawn to a logarithmic scale."""
 QUARTERS = 4
 """The scale of shares begins at a multiple of a quarter and has as many lines."""
+MARK = 22
+"""Width of the circle with a system's number, and of the space beside it."""
 PER_TASKS = 1_000
 """Costs are those of so many tasks."""
 
@@ -73,6 +75,8 @@ class PlotPoint:
     is_product: bool
     """It is what the report is about: what plans, beside what it is compared with."""
     words: str
+    mark_x: float = 0.0
+    """Where its number stands: beside the point, if another number is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +142,27 @@ def plot_of(systems: Sequence[SystemReport], product: int | None = None) -> Plot
         )
     front = sorted((p for p in points if p.is_best), key=lambda p: (p.x, -p.y))
     return Plot(
-        sorted(points, key=lambda p: p.is_product),
+        sorted(_apart(points), key=lambda p: p.is_product),
         " ".join(f"{p.x},{p.y}" for p in front),
         shares.rows(),
         scale.columns(),
         scale.is_logarithmic,
     )
+
+
+def _apart(points: Sequence[PlotPoint]) -> list[PlotPoint]:
+    """Return the points with numbers that do not cover each other.
+
+    The product's stands at its point, then those of the front, from left to right.
+    """
+    placed: list[PlotPoint] = []
+    for point in sorted(points, key=lambda p: (not p.is_product, not p.is_best, p.x)):
+        step = MARK if point.x < WIDTH / 2 else -MARK
+        x, y = point.x, point.y
+        while any(abs(x - p.mark_x) < MARK and abs(y - p.y) < MARK for p in placed):
+            x += step
+        placed.append(replace(point, mark_x=round(x, 1)))
+    return placed
 
 
 def _is_on_front(
