@@ -4,6 +4,8 @@ import { onDevice } from "./stored.js";
 
 const KEY = "first-minute";
 const SKIPPED = "skipped";
+const LAST = "why";
+const STEPS = ["run", "compare", LAST];
 /** Known before the first paint, so that the page does not move: see theme.js. */
 const OVER = "first-minute-over";
 
@@ -20,7 +22,19 @@ export function tick(step) {
   if (done().has(step) || known.has(SKIPPED)) return;
   known.add(step);
   onDevice.set(KEY, [...known].join(" "));
+  if (isOver()) onDevice.set(OVER, "yes");
   show();
+}
+
+/** Note that the last step was done, if no other one is open. @returns {boolean} whether it is done now for the first time */
+export function tickLast() {
+  if (done().has(LAST) || !STEPS.every((step) => step === LAST || known.has(step))) return false;
+  tick(LAST);
+  return true;
+}
+
+function isOver() {
+  return known.has(SKIPPED) || STEPS.every((step) => done().has(step));
 }
 
 /** Show the guide on pages that have it, until it is done or skipped. */
@@ -37,9 +51,7 @@ function show() {
   if (!guide) return;
   const steps = [...guide.querySelectorAll("[data-tick]")];
   const open = steps.filter((step) => !done().has(step.dataset.tick));
-  const isOver = known.has(SKIPPED) || !open.length;
-  if (isOver) onDevice.set(OVER, "yes");
-  document.documentElement.toggleAttribute("data-first-minute", !isOver);
+  document.documentElement.toggleAttribute("data-first-minute", !isOver());
   for (const step of steps) {
     const isDone = !open.includes(step);
     step.toggleAttribute("data-done", isDone);

@@ -1,7 +1,7 @@
 /** One run's page: follows the run, verifies its entries in place. */
 
 import { setUpDrawer } from "./drawer.js";
-import { tick } from "./first-minute.js";
+import { tickLast } from "./first-minute.js";
 import { setUpFormatting } from "./formatted.js";
 import { setUpNotification } from "./notification.js";
 import { markTitle } from "./page-title.js";
@@ -23,7 +23,12 @@ view.follow();
 setUpFormatting();
 setUpDrawer(document.querySelector("#drawer"));
 setUpThumbs();
-if (document.querySelector("[id^=plan-][id$=-why]")) tick("why");
+const why = document.querySelector("[id^=plan-][id$=-why]");
+if (why && tickLast()) {
+  const end = document.querySelector("#guide-end");
+  end.querySelector("a").href = `#${why.id}`;
+  end.hidden = false;
+}
 
 cancelForm?.addEventListener("submit", (event) => {
   event.preventDefault();

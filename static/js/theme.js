@@ -6,6 +6,7 @@
   document.documentElement.dataset.firstMinute = "";
   try {
     if (localStorage.getItem("view") === "simple") document.documentElement.dataset.view = "simple";
+    if (localStorage.getItem("first-minute")) document.documentElement.dataset.firstMinute = "begun";
     if (localStorage.getItem("first-minute-over")) delete document.documentElement.dataset.firstMinute;
     const theme = localStorage.getItem("theme");
     if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;

@@ -34,13 +34,36 @@ async def test_the_tour_leads_to_a_wrong_model_beside_a_right_plan(
         "A (conductor-ultra) is right, B (bench-generalist-strong) is wrong."
     )
     await expect(words).to_contain_text("× the cost")
+    await expect(words).to_contain_text("This is one of 240 tasks.")
+    await expect(words).to_contain_text("at 0.8 times its cost")
     await expect(page.locator("#side-A")).to_contain_text("Right")
     await expect(page.locator("#side-B")).to_contain_text("Wrong")
+    await expect(page.get_by_text("Your first minute, step 3 of 3")).to_be_visible()
     await page.locator("#side-A").get_by_role("link", name="Open run").click()
-    await expect(page.get_by_text("Why this plan")).to_be_visible()
+    await expect(page.get_by_text("That was your first minute")).to_be_visible()
+    await page.get_by_role("link", name="Why this plan").click()
+    await expect(page.get_by_text("Why this plan", exact=True)).to_be_in_viewport()
+    await page.reload()
+    await expect(page.get_by_text("That was your first minute")).to_be_hidden()
     await page.goto("/")
     await expect(page.get_by_role("textbox", name="Prompt")).to_be_visible()
     await expect(guide).to_be_hidden()
+
+
+async def test_a_run_opened_before_the_comparison_does_not_end_the_tour(
+    visit, site, settings, tmp_path
+):
+    _, user = await prepare(site, settings, tmp_path)
+    page = (await visit(user)).page
+    await page.goto("/?sample=1")
+    await page.get_by_role("button", name="Run", exact=True).click()
+    await runs.ends(page)
+    await page.get_by_role("link", name="Audit record").click()
+    await expect(page.get_by_text("Why this plan", exact=True)).to_be_visible()
+    await expect(page.get_by_text("That was your first minute")).to_be_hidden()
+    await page.goto("/")
+    steps = page.get_by_role("region", name="Your first minute").get_by_role("listitem")
+    await expect(steps.nth(1)).to_have_attribute("aria-current", "step")
 
 
 async def test_a_question_beyond_simulated_models_has_a_way_out(

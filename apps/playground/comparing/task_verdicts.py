@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.utils.translation import gettext, ngettext
 
+from apps.evaluation.reports.headline import Headline, headline
 from apps.evaluation.reports.known_tasks import known_task
 from apps.evaluation.verifiers.words import right_answers
 from apps.playground.comparing.words import listed
@@ -21,6 +22,8 @@ class TaskVerdicts:
     """Empty: the verifier names none."""
     is_right: Mapping[int, bool]
     """By position of the answer."""
+    measured: Headline | None
+    """What came of all tasks of the measurement that the prompt is of."""
 
     @property
     def is_decided(self) -> bool:
@@ -68,4 +71,5 @@ def task_verdicts(
             place: bool(text) and task.verifier.grade(text).is_right
             for place, text in answers.items()
         },
+        headline(team_id),
     )
