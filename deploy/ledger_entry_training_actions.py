@@ -86,7 +86,7 @@ TRAINING_ACTIONS: Mapping[str, Action] = {
             "pool": NAME,
             "tier": text("mini or ultra."),
             "other_tiers": words("Tiers of the pool that it plans for as well."),
-            "passed_gate": flag("It was better by the margin on held-out tasks."),
+            "passed_gate": flag("It was better on held-out tasks."),
         },
         {"reason": REASON},
     ),

@@ -154,11 +154,11 @@ def test_what_a_program_verified_counts_before_ratings_and_after_a_verdict(site)
     outcome = {"score": 1.0, "source": "verifier"}
     assert alice.post(at, {"outcome": outcome}).status_code == 200
     credited()
-    assert sources(site) == [("caller", 1.0)]
+    assert sources(site) == [("client", 1.0)]
     assert alice.get("learning/data/").json()["pools"][0]["runs"] == 1
     assert alice.post(at, {"rating": "down"}).status_code == 200
     credited()
-    assert sources(site) == [("caller", 1.0)]
+    assert sources(site) == [("client", 1.0)]
     judged(site, run, "fail")
     credited()
     assert sources(site) == [("reviewer", 0.0)]

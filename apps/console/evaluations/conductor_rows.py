@@ -175,11 +175,9 @@ def next_step(version: ConductorVersion, *, is_in_use: bool) -> str:
             "It was not compared. Next: let a tier plan with it below, with a reason."
         )
     if gate["is_better"]:
-        return gettext(
-            "It is better than all others. Next: let a tier plan with it below."
-        )
+        return gettext("It is better. Next: let a tier plan with it below.")
     return gettext(
-        "It is not better by the margin. Next: train another one, or let a tier plan "
+        "It is not better. Next: train another one, or let a tier plan "
         "with this one below, with a reason."
     )
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms.base import ConsoleForm
 from apps.console.forms.nested_forms import dollars, whole_number
-from apps.console.forms.trainings import VersionUseForm
+from apps.console.forms.trainings import BETTER_HELP, TASKS_HELP, VersionUseForm
 from apps.core.money import micros_of_usd
 from apps.evaluation.models import Suite
 from apps.pools.models import Credential, PlannerVersion, TierName
@@ -82,14 +82,16 @@ class ConductorTrainingForm(ConsoleForm):
             "0: it does not learn from its own plans."
         ),
     )
-    held_out_tasks = whole_number(_("Tasks in the comparison"), required=True)
+    held_out_tasks = whole_number(
+        _("Tasks in the comparison"), required=True, hint=TASKS_HELP
+    )
     max_cost_usd = dollars(
         _("Cost limit (US dollars)"), hint=_("For all runs together. Empty: no limit.")
     )
     uses_if_better = forms.BooleanField(
         label=_("Let it plan at once if it is better"),
         required=False,
-        help_text=_("It must beat all others by the margin, on the held-out tasks."),
+        help_text=BETTER_HELP,
     )
     method = forms.ChoiceField(
         label=_("What is trained"),

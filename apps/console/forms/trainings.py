@@ -7,16 +7,33 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django import forms
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms.base import ConsoleForm
 from apps.console.forms.nested_forms import dollars, whole_number
 from apps.core.money import micros_of_usd
 from apps.evaluation.models import Suite
+from apps.evaluation.reports.statistics import tasks_to_find
 from apps.pools.models import TierName
 from apps.training.trainings.settings import TrainingPlan
 
 DEFAULTS = TrainingPlan()
+BETTER_HELP = _(
+    "It is better if it is more accurate than the best of the others beyond chance, or "
+    "costs half or less and is not less accurate by more than the margin."
+)
+POINTS_FOUND = (10, 20)
+TASKS_HELP = format_lazy(
+    _(
+        "A difference of {small} points takes about {many} tasks to be found, one of "
+        "{large} points about {few}."
+    ),
+    small=POINTS_FOUND[0],
+    large=POINTS_FOUND[1],
+    many=tasks_to_find(POINTS_FOUND[0] / 100),
+    few=tasks_to_find(POINTS_FOUND[1] / 100),
+)
 
 
 class TrainingForm(ConsoleForm):
@@ -51,7 +68,9 @@ class TrainingForm(ConsoleForm):
         required=True,
         hint=_("Runs of plans that the first fit took for nearly the best."),
     )
-    held_out_tasks = whole_number(_("Tasks in the comparison"), required=True)
+    held_out_tasks = whole_number(
+        _("Tasks in the comparison"), required=True, hint=TASKS_HELP
+    )
     max_cost_usd = dollars(
         _("Cost limit (US dollars)"), hint=_("For all runs together. Empty: no limit.")
     )
@@ -60,7 +79,7 @@ class TrainingForm(ConsoleForm):
         required=False,
         choices=TierName.choices,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("It must beat all others by the margin, on the held-out tasks."),
+        help_text=BETTER_HELP,
     )
     embeddings = forms.ChoiceField(
         label=_("Embeddings"),
@@ -194,9 +213,7 @@ class VersionUseForm(ConsoleForm):
         if gate is None:
             reason.help_text = _("The version was not measured: why is it to be used?")
         elif not gate["is_better"]:
-            reason.help_text = _(
-                "The version is not better by the margin: why is it to be used?"
-            )
+            reason.help_text = _("The version is not better: why is it to be used?")
         else:
             reason.required = False
 

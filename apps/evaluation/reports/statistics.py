@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import ceil, sqrt
 
 from apps.core.percentiles import percentile
 
 Z = 1.959963984540054
 """The standard normal distribution has 95 % of its mass within so many deviations."""
+
+Z_OF_POWER = 0.8416212335729143
+"""And 80 % below so many."""
+DISCORDANT = 0.3
+"""Share of tasks on which two good systems differ, as on the simulated benchmark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,17 @@ def paired_difference(both: int, first: int, second: int, none: int) -> Interval
     above = _joined(high_1 - p1, p2 - low_2, phi)
     value = (first - second) / total
     return Interval(value, max(-1.0, value - below), min(1.0, value + above))
+
+
+def tasks_to_find(difference: float, discordant: float = DISCORDANT) -> int:
+    """Return the tasks that a paired difference of two shares takes to be found.
+
+    Found: in four of five comparisons its interval is above zero. `discordant` is the
+    share of tasks on which one of the two is right and the other one wrong. Source:
+    Connor, Biometrics 43 (1987), without its correction for small samples.
+    """
+    spread = Z * sqrt(discordant) + Z_OF_POWER * sqrt(discordant - difference**2)
+    return ceil((spread / difference) ** 2)
 
 
 def unpaired_difference(

@@ -38,9 +38,9 @@ class ConductorOutcome(models.TextChoices):
     """How a training of a conductor ended."""
 
     USED = "used", _("In use")
-    """It was better by the margin, and its tier plans with it."""
+    """It was better, and its tier plans with it."""
     BETTER = "better", _("Better, not in use")
-    NOT_BETTER = "not_better", _("Not better by the margin")
+    NOT_BETTER = "not_better", _("Not better")
     CANCELLED = "cancelled", _("Cancelled")
     BUDGET = "budget", _("Cost limit reached")
     COLLAPSED = "collapsed", _("Collapsed")

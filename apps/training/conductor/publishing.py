@@ -129,7 +129,7 @@ def conductor_version_use(
         raise Conflict(f"version {version.number} was not published")
     why = reason.strip()
     if not why and not (version.gate and version.gate["is_better"]):
-        found = "is not better by the margin" if version.gate else "was not measured"
+        found = "is not better" if version.gate else "was not measured"
         raise InvalidInput(
             f"version {version.number} {found}: say why it is to be used all the same",
             param="reason",

@@ -97,8 +97,9 @@ class ConductorTrainingPlan(InputPart):
     """Tasks of the comparison, drawn equally from each family."""
     cost_weight_percent: Annotated[int, Field(ge=0, le=100)] = 4
     """Of the light planner that it learns from and is compared with; as of a tier."""
-    margin_percent: Annotated[int, Field(ge=0, le=50)] = 2
-    """Success, in points of a hundred, by which it must beat the best of the others."""
+    margin_percent: Annotated[int, Field(ge=0, le=50)] = 5
+    """Accuracy, in points of a hundred, that it may be short of the best of the others
+    at most, if it costs half or less."""
     tier: TierWord = "ultra"
     """The tier that it is measured in, and is for."""
     uses_if_better: bool = False

@@ -40,7 +40,7 @@ SCHEMA = Schema(
 COLUMNS = {
     "run_id": "id of the run",
     "run_at": "when it began, in UTC",
-    "source": "where its grade is from: verifier, reviewer, caller or feedback",
+    "source": "where its grade is from: verifier, reviewer, client or feedback",
     "explored": "true: a request that tried a plan near the best one",
     "family": "of the task; empty: the run is of no evaluation",
     "weight": "how much the run counts",

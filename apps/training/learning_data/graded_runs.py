@@ -39,7 +39,7 @@ NOBODY = UUID(int=0)
 Page = list[GradedRun]
 SOURCES = (
     (OutcomeSource.REVIEW, GradeSource.REVIEWER),
-    (OutcomeSource.VERIFIER, GradeSource.CALLER),
+    (OutcomeSource.VERIFIER, GradeSource.CLIENT),
     (OutcomeSource.FEEDBACK, GradeSource.FEEDBACK),
 )
 """Of several judgements of a run the first one of these counts."""
@@ -77,7 +77,7 @@ def _request_weights(
     """
 
     def is_apart(run: GradedRun) -> bool:
-        return trusts_verifiers and run.source is GradeSource.CALLER
+        return trusts_verifiers and run.source is GradeSource.CLIENT
 
     apart, others = Counter[Actors](), Counter[Actors]()
     for page in _requested(team_id, pool):
@@ -166,7 +166,7 @@ def _of_request(
     )
     run = row.run
     actors = {f"{run.actor_type}:{run.actor_id}"}
-    if source is GradeSource.CALLER:
+    if source is GradeSource.CLIENT:
         actors |= judges[run.id].verifiers
     elif source is GradeSource.FEEDBACK:
         actors |= judges[run.id].raters

@@ -18,8 +18,8 @@ class GradeSource(StrEnum):
     """The verifier of an evaluation's task."""
     REVIEWER = "reviewer"
     """The verdict of a review: 1 if it passed, else 0."""
-    CALLER = "caller"
-    """Verifiers of callers: the share that called the answer right."""
+    CLIENT = "client"
+    """Verifiers of API clients: the share that called the answer right."""
     FEEDBACK = "feedback"
     """People's ratings: the share of good ones."""
 

@@ -1,8 +1,8 @@
 """How much runs that people and API keys asked for count, so that none decides alone.
 
 One person or key has at most the weight of 50 runs, and at most a twentieth of all
-weight, but always that of one run. If the team trusts the verifiers of its callers, the
-runs that these verified count apart, with wider bounds. The weight of evaluations,
+weight, but always that of one run. If the team trusts the verifiers of its API clients,
+the runs that these verified count apart, with wider bounds. The weight of evaluations,
 which are the team's own tests, is part of the whole: a bound of each one's share of
 requests alone could not be kept with fewer than twenty people and keys.
 """

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.evaluation.models import Evaluation, ResultState
-from apps.evaluation.reports.statistics import paired_difference, share
+from apps.evaluation.reports.statistics import Interval, paired_difference, share
 from apps.evaluation.selectors import results_of
 from apps.evaluation.settings import EvaluationSettings
+from apps.training.trainings.gate_result import BETTER, GateResult, gate_result
 
 PER_FAMILY = "best worker per family, as measured"
 
@@ -38,8 +39,8 @@ def gate_report(
     """Return how the first system did, and whether it is better than all others.
 
     `best_by_family` names a worker for each family of tasks. Of each other system
-    there is the paired difference to the first with its 95 % interval. Better: right
-    more often than the best of them by `margin`, from 0 to 1.
+    there is the paired difference to the first with its 95 % interval. The result is
+    that of `gate_result` on the most accurate of them, with `margin` from 0 to 1.
     """
     settings = EvaluationSettings.model_validate(evaluation.settings)
     labels = [system.label for system in settings.systems]
@@ -54,17 +55,29 @@ def gate_report(
     compared = [_compared(name, new, other) for name, other in others.items() if other]
     compared.sort(key=lambda each: -each["success"])
     best = compared[0] if compared else None
-    success = _success(new)
+    means = _means(new)
+    result = _result(best, means["cost_micros"], margin)
     return {
         "evaluation": str(evaluation.id),
         "is_simulated": evaluation.is_simulated,
         "tasks": len(new),
-        "new": {"name": labels[0], "success": success, **_means(new)},
+        "new": {"name": labels[0], "success": _success(new), **means},
         "others": compared,
         "margin": margin,
         "best_other": None if best is None else best["name"],
-        "is_better": best is not None and success - best["success"] >= margin,
+        "result": result.value,
+        "is_better": result in BETTER,
     }
+
+
+def _result(
+    best: Mapping[str, Any] | None, cost_micros: int, margin: float
+) -> GateResult:
+    if best is None or best["difference"] is None:
+        return gate_result(None, None, margin)
+    difference = Interval(best["difference"], best["low"], best["high"])
+    rival = best["cost_micros"]
+    return gate_result(difference, cost_micros / rival if rival else None, margin)
 
 
 def _outcomes(

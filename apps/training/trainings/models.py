@@ -31,9 +31,9 @@ class TrainingOutcome(models.TextChoices):
     """How a training ended."""
 
     USED = "used", _("In use")
-    """It was better by the margin, and tiers plan with it."""
+    """It was better, and tiers plan with it."""
     BETTER = "better", _("Better, not in use")
-    NOT_BETTER = "not_better", _("Not better by the margin")
+    NOT_BETTER = "not_better", _("Not better")
     CANCELLED = "cancelled", _("Cancelled")
     BUDGET = "budget", _("Cost limit reached")
     FAILED = "failed", _("Failed")

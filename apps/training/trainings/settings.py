@@ -36,8 +36,9 @@ class TrainingPlan(InputPart):
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     cost_weight_percent: Annotated[int, Field(ge=0, le=100)] = 4
     """As of a tier."""
-    margin_percent: Annotated[int, Field(ge=0, le=50)] = 2
-    """Success, in points of a hundred, by which it must beat the best of the others."""
+    margin_percent: Annotated[int, Field(ge=0, le=50)] = 5
+    """Accuracy, in points of a hundred, that it may be short of the best of the others
+    at most, if it costs half or less."""
     tiers: tuple[TierWord, ...] = ()
     """Tiers that plan with it at once if it is better. Empty: a person decides."""
     max_cost_micros: Annotated[int, Field(ge=1)] | None = None

@@ -28,7 +28,7 @@ def planner_use(
     """
     gate = planner_version(pool, number).gate
     if not reason.strip() and not (gate and gate["is_better"]):
-        why = "is not better by the margin" if gate else "was not measured"
+        why = "is not better" if gate else "was not measured"
         raise InvalidInput(
             f"version {number} {why}: say why it is to be used all the same",
             param="reason",

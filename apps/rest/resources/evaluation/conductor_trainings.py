@@ -231,7 +231,7 @@ class ConductorUseInput(Input):
     reason = TextField(
         max_length=500,
         required=False,
-        help_text="Needed if the version is not better by the margin; it is recorded.",
+        help_text="Needed if the version is not better; it is recorded.",
     )
 
 

@@ -93,7 +93,7 @@ class LearningCountOutput(Output):
     """Graded runs of one source and family."""
 
     source = serializers.CharField(  # type: ignore[assignment]
-        help_text="verifier, reviewer, caller or feedback."
+        help_text="verifier, reviewer, client or feedback."
     )
     family = serializers.CharField(help_text="Empty: the runs are of no evaluation.")
     runs = serializers.IntegerField()

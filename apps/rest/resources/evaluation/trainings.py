@@ -61,8 +61,9 @@ GATE: dict[str, Any] = {
             "high": 0.19,
         }
     ],
-    "margin": 0.02,
+    "margin": 0.05,
     "best_other": "self-reflection × 5 (a)",
+    "result": "more_accurate",
     "is_better": True,
 }
 VERSION: dict[str, Any] = {
@@ -201,7 +202,7 @@ class PlannerUseInput(Input):
     reason = TextField(
         max_length=500,
         required=False,
-        help_text="Needed if the version is not better by the margin; it is recorded.",
+        help_text="Needed if the version is not better; it is recorded.",
     )
 
 
