@@ -29,7 +29,7 @@ SLOW_FOLDERS = tuple(
 )
 STAGES = tuple(TESTS / folder for folder in ("faults", "vllm", "learning_stage"))
 """Folders whose tests have make targets and limits of time of their own."""
-SLOW_TIMEOUT_S, EXHAUSTIVE_TIMEOUT_S = 300, 3600
+SLOW_TIMEOUT_S, EXHAUSTIVE_TIMEOUT_S = 600, 3600
 """How long such a test may take. What a fast one may is in pyproject.toml."""
 _SLOW_MARKER = b"mark.slow"
 _settings = {"is_exhaustive": False}

@@ -23,7 +23,7 @@ from tests.processes.python import ROOT
 pytestmark = pytest.mark.slow
 PRINTED = "printed.txt"
 """What the demo has written to the terminal."""
-DEMO_PATIENCE_S = 4 * PATIENCE_S
+DEMO_PATIENCE_S = 10 * PATIENCE_S
 """It migrates a database, and runs what it shows, beside other tests."""
 
 
