@@ -54,13 +54,14 @@ FAULTS = """async () => {
 
 async def _faults(page: Page, address: str) -> list[str]:
     """Return what axe finds at an address, with the screen that it was found on."""
-    await page.goto(address)
-    await page.wait_for_load_state()
-    await page.evaluate(AXE_SCRIPT)
     found = []
     for (width, height), scheme in SCREENS if is_exhaustive() else SCREENS[:1]:
         await page.set_viewport_size({"width": width, "height": height})
+        # Before the page: a colour that is still changing has another contrast.
         await page.emulate_media(color_scheme=scheme)
+        await page.goto(address)
+        await page.wait_for_load_state()
+        await page.evaluate(AXE_SCRIPT)
         faults = await page.evaluate(FAULTS)
         found += [f"{address} {width} {scheme} {fault}" for fault in faults]
     return found
