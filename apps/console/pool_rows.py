@@ -83,7 +83,7 @@ class ConductorRow:
 
     @property
     def is_demonstration(self) -> bool:
-        """Say whether it is the small conductor that ships with the simulator."""
+        """Return whether it is the small conductor that ships with the simulator."""
         return self.conductor.model == SHIPPED_CONDUCTOR
 
 

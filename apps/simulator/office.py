@@ -188,12 +188,12 @@ def _quotable(text: str) -> list[tuple[int, str]]:
 
 
 def _is_whole(line: str) -> bool:
-    """Say whether a line is more than the title of what follows it."""
+    """Return whether a line is more than the title of what follows it."""
     return len(line.split()) > TITLE_WORDS or any(letter.isdigit() for letter in line)
 
 
 def _is_head(lines: Sequence[tuple[int, str]], place: int) -> bool:
-    """Say whether a line names the columns of the rows below it."""
+    """Return whether a line names the columns of the rows below it."""
     number, line = lines[place]
     if place + 1 == len(lines) or any(letter.isdigit() for letter in line):
         return False

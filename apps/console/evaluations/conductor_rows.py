@@ -108,7 +108,7 @@ class PoolConductors:
 
 
 def can_train_conductors() -> bool:
-    """Say whether the site has an environment to train conductors in."""
+    """Return whether the site has an environment to train conductors in."""
     return bool(settings.CONDUCTOR_TRAINING_PYTHON)
 
 

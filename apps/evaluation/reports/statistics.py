@@ -10,9 +10,8 @@ from apps.core.percentiles import percentile
 
 Z = 1.959963984540054
 """The standard normal distribution has 95 % of its mass within so many deviations."""
-
 Z_OF_POWER = 0.8416212335729143
-"""And 80 % below so many."""
+"""It has 80 % of its mass below so many deviations."""
 DISCORDANT = 0.3
 """Share of tasks on which two good systems differ, as on the simulated benchmark."""
 

@@ -268,7 +268,7 @@ class ShadowDriver:
         return True
 
     def _is_left(self, mirrored: MirroredRun, cost: int, limit: int) -> bool:
-        """Say whether the limit leaves so much; False: more may be left over later.
+        """Return whether the limit leaves so much; False: more may be left over later.
 
         Raises: ShadowEnded if it never will.
         """

@@ -151,7 +151,7 @@ class LightModel:
     def is_familiar(
         self, prompt: str, likeness: float, vector: Floats | None = None
     ) -> bool:
-        """Say whether a prompt is like those of the fit.
+        """Return whether a prompt is like those of the fit.
 
         `likeness` is that to its kind, as `placed` returns it. Words count where
         n-grams decided; a vector knows the same question in other words.

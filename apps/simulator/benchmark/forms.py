@@ -87,7 +87,7 @@ class Form:
         }
 
     def takes(self, name: str, value: str) -> bool:
-        """Say whether a value may stand for a name."""
+        """Return whether a value may stand for a name."""
         if value in self.known[name]:
             return True
         return self.takes_any_number and bool(ANY_NUMBER.fullmatch(value))

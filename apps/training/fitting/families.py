@@ -5,7 +5,7 @@ Only the fit knows them. A planner finds the kind of a new prompt by its text al
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,10 +24,10 @@ def family_labels(runs: Sequence[LoggedRun], most: int) -> Ints:
 
     The `most` families of the largest weight are told apart.
     """
-    weights: Counter[str] = Counter()
+    weights: defaultdict[str, float] = defaultdict(float)
     for run in runs:
         if run.family:
-            weights[run.family] += run.weight  # type: ignore[assignment]
+            weights[run.family] += run.weight
     large = [name for name, weight in weights.items() if weight >= LEAST_WEIGHT]
     kept = sorted(large, key=lambda name: (-weights[name], name))[:most]
     label_of = {name: label for label, name in enumerate(sorted(kept))}

@@ -136,7 +136,7 @@ def _requested(team_id: UUID, pool: str) -> Iterator[list[tuple[GradedRun, Actor
 
 
 class _Judges(NamedTuple):
-    """Who said something of a run."""
+    """The people and keys that judged one run."""
 
     raters: set[str]
     verifiers: set[str]
