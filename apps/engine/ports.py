@@ -170,6 +170,8 @@ class PoolWorker:
     """How long 95 % of its answers take to begin. None: not known well enough."""
     tags: frozenset[str] = frozenset()
     """What policies know it by."""
+    fingerprint: str = ""
+    """Of the model that answers: planners know it by that. Empty: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,11 @@ class Pool:
             if worker.name == name:
                 return worker
         raise KeyError(name)
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """Return the fingerprints of the workers' models by the workers' names."""
+        return {worker.name: worker.fingerprint for worker in self.workers}
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -204,6 +204,7 @@ def _workers(snapshot: PoolSnapshot) -> tuple[PoolWorker, ...]:
             if worker.price is None
             else Price(worker.price.input_micros, worker.price.output_micros),
             worker_description(worker, snapshot.conductor),
+            fingerprint=worker.fingerprint,
         )
         for worker in snapshot.chat_workers
     )

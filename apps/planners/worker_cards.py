@@ -42,11 +42,12 @@ def measured_cards(model: LightModel) -> Cards:
 
     def cards(task: Task, pool: Pool) -> tuple[str, ...]:
         kind = model.kinds.kind_of(task.prompt)
+        known = model.known_now(pool.fingerprints)
 
         def measured(name: str) -> str:
-            if name not in model.workers:
+            if name not in known.workers:
                 return UNMEASURED
-            success = model.table[:, model.workers.index(name), kind]
+            success = known.table[:, known.workers.index(name), kind]
             words = zip(("solve", "guided", "check", "plan"), success, strict=True)
             return " ".join(f"{word}{_tenths(share)}" for word, share in words)
 

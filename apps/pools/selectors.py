@@ -16,6 +16,7 @@ from apps.pools.credentials import credential_try
 from apps.pools.history.setups import setup_now, version_setup
 from apps.pools.history.versions import pool_version_changes
 from apps.pools.light_planners.loading import light_model
+from apps.pools.model_fingerprints import pool_fingerprints, worker_fingerprint
 from apps.pools.models import (
     Conductor,
     Credential,
@@ -91,6 +92,7 @@ __all__ = [
     "planner_versions",
     "planning_notices",
     "policy_tags",
+    "pool_fingerprints",
     "pool_list",
     "pool_snapshot",
     "pool_values",
@@ -105,6 +107,7 @@ __all__ = [
     "snapshots_forget",
     "version_setup",
     "worker_description",
+    "worker_fingerprint",
     "worker_health",
     "worker_list",
     "worker_values",

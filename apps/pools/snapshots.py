@@ -23,6 +23,7 @@ from apps.pools.credentials import credential_open
 from apps.pools.errors import PoolUnusable
 from apps.pools.history.past_rows import PastPool, past_pool
 from apps.pools.light_planners.loading import planner_snapshot
+from apps.pools.model_fingerprints import worker_fingerprint
 from apps.pools.models import (
     Conductor,
     Pool,
@@ -260,6 +261,7 @@ def _worker(
         may_substitute=may_substitute,
         measured=measured,
         in_production=outcome_card(outcomes.get(worker.id, ())),
+        fingerprint=worker_fingerprint(worker),
     )
 
 

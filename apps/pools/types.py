@@ -92,6 +92,8 @@ class WorkerSnapshot:
     in_production: str = ""
     """How its answers to real requests were judged, for a conductor. Empty: nothing is
     known, or the conductor does not read it."""
+    fingerprint: str = ""
+    """Of the model that it stands for; see `model_fingerprints`."""
 
     @property
     def is_simulated(self) -> bool:

@@ -89,6 +89,14 @@ class TaskContext:
     light_model: Callable[[int], LightModel] = no_light_model
     """Returns what a version of the pool's light planner knows, by its number."""
 
+    def known_model(self, version: int) -> LightModel:
+        """Return what a version knows of the models that the workers stand for now.
+
+        Raises: ValueError if there is no such version.
+        """
+        now = {worker.name: worker.fingerprint for worker in self.workers}
+        return self.light_model(version).known_now(now)
+
     def random(self, purpose: str) -> Random:
         """Return a source of chance that is the same for the same task and seed."""
         return self.shared_random(f"{purpose} {self.key}")

@@ -105,7 +105,7 @@ class LightPlannerSystem(BaseSystem):
         from apps.planners.light.planner import LightPlanner
         from apps.planners.light.probes import drawn_belief
 
-        model = task.light_model(self.version)
+        model = task.known_model(self.version)
         chance = task.random(f"near best {self.version} {self.plan}")
         workers = task.workers
         if self.newcomer:

@@ -9,7 +9,7 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,6 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from apps.planners.light.familiar_words import FamiliarWords
+from apps.planners.light.former_models import (
+    changed_workers,
+    discounted_counts,
+    discounted_profiles,
+    discounts,
+)
 from apps.planners.light.kinds import EmbeddedCentres, Kinds
 from apps.planners.light.profiles import Profiles
 from apps.planners.light.situation_counts import SituationCounts, posterior
@@ -39,6 +45,10 @@ are that it was made of, are unlike anything that was logged."""
 FAMILIAR_WORDS = 0.75
 """The same of the share of familiar words. Questions in other words often have fewer
 than nearly all, questions about other things hardly ever so many."""
+
+
+MAX_KNOWN = 16
+"""Discounted models that are remembered beside one."""
 
 
 class UnreadableModel(ValueError):
@@ -92,6 +102,39 @@ class LightModel:
     stored."""
     words: FamiliarWords | None = None
     """None: there were too few prompts, or the model is from before words were kept."""
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    """Of the model behind each worker that the answers are of. One that is not there is
+    not known. They are not stored: they are of one site."""
+
+    def known_now(self, fingerprints: Mapping[str, str]) -> LightModel:
+        """Return what is known of the models that the workers' names stand for now.
+
+        Answers of another model under the same name count little. The result is
+        remembered, because each plan asks for it.
+        """
+        changed = changed_workers(self.fingerprints, fingerprints)
+        if not changed.intersection(self.workers):
+            return self
+        key = frozenset((name, fingerprints[name]) for name in changed)
+        if key not in self._known_now:
+            if len(self._known_now) >= MAX_KNOWN:
+                self._known_now.clear()
+            self._known_now[key] = self._discounted(dict(key))
+        return self._known_now[key]
+
+    def _discounted(self, now: Mapping[str, str]) -> LightModel:
+        is_changed = np.array([float(name in now) for name in self.workers])
+        share = discounts(self.profiles, is_changed)
+        return replace(
+            self,
+            profiles=discounted_profiles(self.profiles, share),
+            counts=discounted_counts(self.counts, share),
+            fingerprints={**self.fingerprints, **now},
+        )
+
+    @cached_property
+    def _known_now(self) -> dict[frozenset[tuple[str, str]], LightModel]:
+        return {}
 
     @cached_property
     def table(self) -> Floats:

@@ -197,11 +197,12 @@ class LightPlanner(Explorer, Appraiser):
         ranking = self.ranking(request, 1, features=await self._features(request))
         if not ranking.candidates:
             return True
+        model = self.model.known_now(request.pool.fingerprints)
         best = ranking.candidates[0]
-        ids = [self.model.workers.index(ranking.workers[w]) for w in best.workers]
+        ids = [model.workers.index(ranking.workers[w]) for w in best.workers]
         return (
             not ranking.is_familiar
-            or self.model.answers_seen(ranking.kind, ids) < SEEN_OFTEN
+            or model.answers_seen(ranking.kind, ids) < SEEN_OFTEN
         )
 
     def ranking(
@@ -248,7 +249,8 @@ class LightPlanner(Explorer, Appraiser):
         self, request: PlanRequest, features: PromptFeatures, required: str | None
     ) -> _Scope:
         """Return what is known of the workers of a request, for its kind of prompt."""
-        model, prompt = self.model, request.task.prompt
+        model = self.model.known_now(request.pool.fingerprints)
+        prompt = request.task.prompt
         kind, likeness = model.placed(prompt, features.vector)
         is_familiar = model.is_familiar(prompt, likeness, features.vector)
         every = model.tables(kind) if is_familiar else model.overall

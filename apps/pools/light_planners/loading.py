@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import OrderedDict
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -54,9 +55,10 @@ def _opened(version: PlannerVersion) -> LightModel:
     from apps.planners.light.model import LightModel, UnreadableModel
 
     try:
-        return LightModel.from_bytes(
+        stored = LightModel.from_bytes(
             unseal(bytes(version.sealed), context=version.context)
         )
+        return replace(stored, fingerprints=version.fingerprints)
     except UnreadableModel as exc:
         raise PoolUnusable(
             f"version {version.number} of the light planner cannot be read"

@@ -59,6 +59,14 @@ class PlannerVersion(models.Model):
         return self.source is ModelSource.SITE_DEFAULT
 
     @property
+    def fingerprints(self) -> dict[str, str]:
+        """Return those of the models that it knows its workers by.
+
+        Versions from before they were kept have none.
+        """
+        return dict(self.fit.get("fingerprints", {}))
+
+    @property
     def context(self) -> bytes:
         """Return what its sealed bytes are bound to."""
         return f"planner version {self.team_id} {self.id}".encode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from apps.audit.types import Actor
@@ -19,6 +19,8 @@ from apps.pools.serializers import tier_values
 
 MAX_VERSIONS = 50
 """Versions that a pool keeps; then the oldest go that it does not use."""
+UNRECORDED = ("workers", "fingerprints")
+"""Values of a fit that its entry in the ledger does not repeat as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,9 @@ class PlannerFit:
     """The embedding `worker` that tells kinds of prompts apart, its `model`, the
     `width` of its vectors, how many `prompts` have one, and how many were `left_out`.
     None: n-grams do."""
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    """Of the model behind each worker that it was fitted on. One that is not there is
+    not known."""
 
     def values(self) -> dict[str, Any]:
         """Return it as JSON values, as `PlannerVersion.fit` has them."""
@@ -46,6 +51,7 @@ class PlannerFit:
             "workers": list(self.workers),
             "source": self.source.value,
             "embedding": None if self.embedding is None else dict(self.embedding),
+            "fingerprints": dict(self.fingerprints),
         }
 
 
@@ -82,7 +88,7 @@ def planner_version_add(
             planner_version=version.number,
             digest=version.digest,
             data_digest=fit.data_digest,
-            **{k: v for k, v in fit.values().items() if k != "workers"},
+            **{k: v for k, v in fit.values().items() if k not in UNRECORDED},
             workers=list(fit.workers),
         )
     return version

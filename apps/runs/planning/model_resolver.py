@@ -367,6 +367,7 @@ def _pool_worker(
         taken,
         listed,
         tags=tags,
+        fingerprint=worker.fingerprint,
     )
 
 

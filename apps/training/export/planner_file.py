@@ -2,6 +2,7 @@
 
 A ZIP archive of `model.npz`, as `LightModel.to_bytes` writes it, and `fit.json`. The
 arrays hold words of the prompts that it learned from, so a file is as secret as these.
+It does not say which models its workers were: addresses differ from site to site.
 """
 
 from __future__ import annotations
@@ -57,8 +58,9 @@ class PlannerFile:
 
 def planner_written(version: PlannerVersion, best_by_family: dict[str, str]) -> bytes:
     """Return the file of a version. Raises: SecretUnreadable."""
+    values = {k: v for k, v in version.fit.items() if k != "fingerprints"}
     fit = RecordedFit(
-        **version.fit, data_digest=version.data_digest, best_by_family=best_by_family
+        **values, data_digest=version.data_digest, best_by_family=best_by_family
     )
     model = unseal(bytes(version.sealed), context=version.context)
     content = io.BytesIO()

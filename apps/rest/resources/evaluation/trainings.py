@@ -78,6 +78,7 @@ VERSION: dict[str, Any] = {
         "workers": ["a", "b"],
         "source": "fitted",
         "embedding": None,
+        "fingerprints": {"a": "5d0c9a1b7e3f2846", "b": "c81e728d9d4c2f63"},
     },
     "gate": GATE,
     "created_by": "Alice",
