@@ -13,6 +13,11 @@ from django.utils import timezone
 from apps.core.errors import NotFound
 from apps.core.scoping import TeamQuerySet
 from apps.pools.credentials import credential_try
+from apps.pools.history.served_workers import (
+    PoolPlace,
+    ServedWorker,
+    served_workers,
+)
 from apps.pools.history.setups import setup_now, version_setup
 from apps.pools.history.versions import pool_version_changes
 from apps.pools.light_planners.loading import light_model
@@ -64,6 +69,8 @@ from apps.pools.types import (
 )
 
 __all__ = [
+    "PoolPlace",
+    "ServedWorker",
     "SnapshotKey",
     "abilities_not_as_set",
     "access_conductor",
@@ -103,6 +110,7 @@ __all__ = [
     "protocol_of",
     "provider_of_key",
     "provider_tag",
+    "served_workers",
     "setup_now",
     "snapshots_forget",
     "version_setup",

@@ -10,11 +10,13 @@ import pytest
 from apps.pools.models import Pool
 from apps.pools.selectors import pool_fingerprints
 from apps.pools.services import PlannerFit, planner_version_add
+from apps.training.selectors import learning_records
 from apps.training.services import planner_use
 from tests.conftest import Site, make_pool
 from tests.factories import ACTOR
 from tests.planners.light.builders import SOLVE, model, run, step
 from tests.rest.conftest import member
+from tests.training.explored import explored, pool_name
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 NAMES = ("sim-delta", "sim-birch", "sim-gone")
@@ -78,3 +80,23 @@ def test_a_changed_model_is_no_longer_promised_what_the_old_one_could(site: Site
     assert promised(site, "sim-delta") < before - 0.1
     changed(site.cast, "sim-delta", model="sim-delta")
     assert promised(site, "sim-delta") == before
+
+
+# --- learning data --------------------------------------------------------------------
+
+
+def test_learning_data_says_which_model_answered(site: Site):
+    team, pool = site.cast.team, pool_name(site)
+    before = pool_fingerprints(team.pools.get())
+    explored(site)
+    changed(site.cast, "sim-delta", model="sim-flint", extra_params=["top_k"])
+    explored(site)
+    now = pool_fingerprints(team.pools.get())
+    assert before["sim-birch"] == now["sim-birch"]
+    assert before["sim-delta"] != now["sim-delta"]
+    records = list(learning_records(team.id, pool))
+    for first, second in zip(records[:6], records[6:], strict=True):
+        assert {s.fingerprint for s in first.run.steps} <= set(before.values())
+        assert {s.fingerprint for s in second.run.steps} <= set(now.values())
+    workers = {s.worker for each in records[6:] for s in each.run.steps}
+    assert workers == {"sim-delta", "sim-birch"}

@@ -7,9 +7,8 @@ rating that was withdrawn is withdrawn here.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from uuid import UUID
 
 from django.db import transaction
@@ -20,7 +19,8 @@ from apps.audit.models import IS_ROUTINE, ChainHead, Entry
 from apps.evaluation.opinions import NO_OPINIONS, Opinions, opinions_of
 from apps.evaluation.production.models import OutcomeProgress, RunOutcome
 from apps.governance.models import Verdict
-from apps.pools.models import OutcomeSource, Pool, PoolVersion, Worker
+from apps.pools.models import OutcomeSource, Worker
+from apps.pools.selectors import ServedWorker, served_workers
 from apps.pools.worker_figures.outcomes import CountedOutcomes, outcomes_replace
 from apps.runs.models import NOT_BY_CALLERS, Run, RunState, Step
 
@@ -35,14 +35,6 @@ subject."""
 ENTRIES_AT_ONCE = 100
 MIN_MOVE = 10_000
 """Without news, how far a ledger has been read is noted no more often than that."""
-
-
-class _Answering(NamedTuple):
-    """The worker that gave an answer, and where it was served then."""
-
-    worker_id: UUID
-    base_url: str
-    model: str
 
 
 def outcomes_count() -> Iterator[int]:
@@ -109,7 +101,7 @@ def _recount(team_id: UUID, run_ids: Collection[UUID]) -> None:
 
 
 def _judged(
-    run: Run, answering: _Answering, opinions: Opinions
+    run: Run, answering: ServedWorker, opinions: Opinions
 ) -> Iterator[RunOutcome]:
     found = opinions.get(run.id, NO_OPINIONS)
     counts = {
@@ -129,7 +121,9 @@ def _judged(
                 source=source,
                 right=right,
                 total=total,
-                **answering._asdict(),
+                worker_id=answering.worker_id,
+                base_url=answering.base_url,
+                model=answering.model,
             )
 
 
@@ -152,10 +146,12 @@ def _sums(team_id: UUID, worker_id: UUID) -> list[CountedOutcomes]:
     ]
 
 
-def _answering(team_id: UUID, runs: Sequence[Run]) -> dict[UUID, _Answering]:
+def _answering(team_id: UUID, runs: Sequence[Run]) -> dict[UUID, ServedWorker]:
     """Return who gave the answers of some runs; those of whom nothing is known lack."""
     names = _last_workers(team_id, [run.id for run in runs])
-    places = _places(team_id, {(run.pool_name, run.pool_version) for run in runs})
+    places = served_workers(
+        team_id, {(run.pool_name, run.pool_version) for run in runs}
+    )
     ids = Worker.objects.for_team(team_id).values_list("id", flat=True)
     present = set(ids)
     found = {}
@@ -184,37 +180,4 @@ def _last_workers(team_id: UUID, run_ids: Sequence[UUID]) -> dict[UUID, str]:
         final = next((step for step in ended if step.state == "completed"), None)
         if final is not None and final.attempts:
             found[run_id] = final.worker
-    return found
-
-
-def _places(
-    team_id: UUID, pools: Collection[tuple[str, int]]
-) -> Mapping[tuple[str, int], Mapping[str, _Answering]]:
-    """Return the workers of some versions of pools, by pool, version and name.
-
-    Two pools that had the same name at that version are told apart by nothing: they
-    are left out.
-    """
-    versions = {version for _, version in pools}
-    rows = PoolVersion.objects.for_team(team_id).filter(version__in=versions)
-    written = [(row.version, row.document) for row in rows]
-    seen = Counter((document["name"], version) for version, document in written)
-    found = {
-        (document["name"], version): {
-            worker["name"]: _Answering(
-                UUID(worker["id"]), worker["base_url"], worker["model"]
-            )
-            for worker in document["workers"]
-        }
-        for version, document in written
-        if seen[document["name"], version] == 1
-    }
-    # A pool that never changed may have no version that is written down.
-    present = Pool.objects.for_team(team_id).filter(version__in=versions)
-    for pool in present.prefetch_related("places__worker"):
-        if not seen[pool.name, pool.version]:
-            found[pool.name, pool.version] = {
-                worker.name: _Answering(worker.id, worker.base_url, worker.model)
-                for worker in (place.worker for place in pool.places.all())
-            }
     return found

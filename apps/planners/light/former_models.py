@@ -6,39 +6,21 @@ the same one, and sometimes something else altogether.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
+from apps.planners.light.fingerprints import FORMER_SHARE
 from apps.planners.light.profiles import Profiles
 from apps.planners.light.situation_counts import SituationCounts
 from apps.planners.light.text_features import Floats
 
-FORMER_SHARE = 0.1
-"""What an answer of a former model counts, of one of the present model."""
 FORMER_MOST = 4.0
 """Answers that all those of a worker's former models count, at most: thousands of them
 would still outweigh the first answers of the present model."""
 
 
-def is_another_model(known: str, now: str) -> bool:
-    """Say whether two fingerprints are of different models.
-
-    An empty one is not known: it counts as the same.
-    """
-    return bool(known and now and known != now)
-
-
 def former_weight(answers: float) -> float:
     """Return what each of a former model's answers counts, if there are so many."""
     return min(FORMER_SHARE, FORMER_MOST / answers) if answers > 0 else FORMER_SHARE
-
-
-def changed_workers(known: Mapping[str, str], now: Mapping[str, str]) -> frozenset[str]:
-    """Return the workers whose fingerprint now is another one than that known."""
-    return frozenset(
-        name for name, old in known.items() if is_another_model(old, now.get(name, ""))
-    )
 
 
 def discounts(profiles: Profiles, is_changed: Floats) -> Floats:

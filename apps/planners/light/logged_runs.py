@@ -63,6 +63,8 @@ class LoggedStep:
     input_tokens: int = 0
     output_tokens: int = 0
     """Both 0: unknown."""
+    fingerprint: str = ""
+    """Of the model that answered. Empty: not known."""
 
 
 @dataclass(frozen=True, slots=True)

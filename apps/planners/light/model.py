@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from apps.planners.light.familiar_words import FamiliarWords
+from apps.planners.light.fingerprints import changed_workers
 from apps.planners.light.former_models import (
-    changed_workers,
     discounted_counts,
     discounted_profiles,
     discounts,

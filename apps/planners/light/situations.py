@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
+from apps.planners.light.fingerprints import NOT_KNOWN, is_another_model
 from apps.planners.light.logged_runs import LoggedRun, LoggedStep, StepRole
 
 RIGHT_FROM = 0.5
@@ -39,19 +40,26 @@ class Situation(NamedTuple):
     """That answer was right."""
     is_draft_planned: bool = False
     """That answer had a plan in sight."""
+    former: tuple[int, ...] = ()
+    """Who of those that had a part in it is another model now."""
 
 
-def situations(run: LoggedRun, index_of: Mapping[str, int]) -> Iterator[Situation]:
+def situations(
+    run: LoggedRun,
+    index_of: Mapping[str, int],
+    fingerprints: Mapping[str, str] = NOT_KNOWN,
+) -> Iterator[Situation]:
     """Yield what can be learned of a run: its graded answers, in order.
 
     Nothing is learned of an answer that was not graded, nor of one that had such an
-    answer in sight, nor of workers that `index_of` does not know.
+    answer in sight, nor of workers that `index_of` does not know. `fingerprints` are
+    those of the models that the workers are to be known by.
     """
     for place, step in enumerate(run.steps):
         if step.role is StepRole.PLAN or step.grade is None:
             continue
         if found := _situation(run, place, index_of):
-            yield found
+            yield found._replace(former=_former(run, place, index_of, fingerprints))
 
 
 def _situation(
@@ -84,6 +92,25 @@ def _situation(
         index_of[drafts[-1].worker],
         is_right(drafts[-1]),
         by_plan != NONE,
+    )
+
+
+def _former(
+    run: LoggedRun,
+    place: int,
+    index_of: Mapping[str, int],
+    fingerprints: Mapping[str, str],
+) -> tuple[int, ...]:
+    """Return who answered, planned or drafted as another model than the present one."""
+    step = run.steps[place]
+    parts = [step, *(run.steps[earlier] for earlier in step.access)]
+    if step.role is StepRole.COMBINE:  # whose answers it combines does not count
+        parts = [step]
+    return tuple(
+        index_of[part.worker]
+        for part in parts
+        if part.worker in index_of
+        and is_another_model(fingerprints.get(part.worker, ""), part.fingerprint)
     )
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from apps.planners.light.fingerprints import (
+    FORMER_SHARE,
+    NOT_KNOWN,
+    is_another_model,
+)
 from apps.planners.light.logged_runs import LoggedRun, StepRole
 from apps.planners.light.step_model import Ints
 from apps.planners.light.templates import Template
@@ -42,8 +47,15 @@ def prompt_tokens(prompt: str) -> int:
     return len(prompt) // CHARS_PER_TOKEN + 1
 
 
-def fit_token_model(runs: Sequence[LoggedRun], workers: Sequence[str]) -> TokenModel:
-    """Return the means of what logged steps took; steps without tokens do not count."""
+def fit_token_model(
+    runs: Sequence[LoggedRun],
+    workers: Sequence[str],
+    fingerprints: Mapping[str, str] = NOT_KNOWN,
+) -> TokenModel:
+    """Return the means of what logged steps took; steps without tokens do not count.
+
+    Those of other models than those of `fingerprints` count little.
+    """
     index_of = {name: index for index, name in enumerate(workers)}
     seen = np.zeros((len(ROLES), len(workers)))
     written = np.zeros_like(seen)
@@ -54,8 +66,10 @@ def fit_token_model(runs: Sequence[LoggedRun], workers: Sequence[str]) -> TokenM
             if not step.output_tokens or step.worker not in index_of:
                 continue
             role = ROLES.index(step.role)
-            seen[role, index_of[step.worker]] += 1
-            written[role, index_of[step.worker]] += step.output_tokens
+            now = fingerprints.get(step.worker, "")
+            weight = FORMER_SHARE if is_another_model(now, step.fingerprint) else 1.0
+            seen[role, index_of[step.worker]] += weight
+            written[role, index_of[step.worker]] += weight * step.output_tokens
             read = sum(run.steps[earlier].output_tokens for earlier in step.access)
             beside[0, role] += max(0, step.input_tokens - prompt - read)
             beside[1, role] += 1

@@ -24,7 +24,7 @@ from apps.evaluation.services import evaluation_start
 from apps.evaluation.systems.base import carrier_tier
 from apps.planners.light.planner import LightPlanner
 from apps.pools.models import Pool
-from apps.pools.selectors import access_pool, light_model
+from apps.pools.selectors import access_pool, light_model, pool_fingerprints
 from apps.training.conductor.attended import AttendedTrainer
 from apps.training.conductor.claimed import ClaimedTraining, ConductorTrainingEnded
 from apps.training.conductor.folders import (
@@ -296,8 +296,8 @@ class ConductorTrainingDriver:
 
     def _measure_workers(self) -> Iterator[bool]:
         """Note which workers the learning data shows to be best alone."""
-        measured = MeasuredWorkers()
         pool = self._row.pool
+        measured = MeasuredWorkers(pool_fingerprints(pool))
         for number, record in enumerate(learning_records(pool.team_id, pool.name)):
             measured.add(record)
             if number % READ_A_STEP == 0:

@@ -42,7 +42,9 @@ def _said(
 
     try:
         embedding = _embedding(job["embedding"])
-        fitted, curve = fit(runs, job["workers"], job["seed"], embedding)
+        fitted, curve = fit(
+            runs, job["workers"], job["seed"], embedding, job["fingerprints"]
+        )
     except TooFewRuns as exc:
         return {"problem": str(exc)}
     return {
@@ -74,8 +76,8 @@ def _run(values: Sequence[Any]) -> LoggedRun:
     return LoggedRun(
         prompt,
         tuple(
-            LoggedStep(worker, StepRole(role), tuple(access), grade, read, written)
-            for worker, role, access, grade, read, written in steps
+            LoggedStep(worker, StepRole(role), tuple(access), *rest)
+            for worker, role, access, *rest in steps
         ),
         weight,
         family,

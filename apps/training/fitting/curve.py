@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from apps.engine.ports import Pool, PoolWorker
+from apps.planners.light.fingerprints import NOT_KNOWN
 from apps.planners.light.logged_runs import LoggedRun
 from apps.planners.light.planner import LightPlanner
 from apps.planners.light.prompt_features import PromptFeatures
@@ -30,6 +31,7 @@ def fitted_with_curve(
     workers: Sequence[str],
     seed: int,
     embedding: PromptEmbedding | None = None,
+    fingerprints: Mapping[str, str] = NOT_KNOWN,
 ) -> tuple[FittedLight, list[dict[str, Any]]]:
     """Return a fit on all runs, and a point for each part of them that is enough.
 
@@ -44,12 +46,11 @@ def fitted_with_curve(
     for part in PARTS[:-1]:
         some = shuffled[: int(part * len(runs))]
         try:
-            curve.append(
-                _point(fit_light(some, workers, settings, embedding), runs, embedding)
-            )
+            part_fit = fit_light(some, workers, settings, embedding, fingerprints)
+            curve.append(_point(part_fit, runs, embedding))
         except TooFewRuns:
             continue
-    fitted = fit_light(shuffled, workers, settings, embedding)
+    fitted = fit_light(shuffled, workers, settings, embedding, fingerprints)
     return fitted, [*curve, _point(fitted, runs, embedding)]
 
 

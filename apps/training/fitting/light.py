@@ -5,13 +5,16 @@ Needs scikit-learn (`requirements/learning.txt`); no web process imports this mo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from apps.planners.light.familiar_words import familiar_words
+from apps.planners.light.fingerprints import NOT_KNOWN
+from apps.planners.light.former_models import former_weight
 from apps.planners.light.logged_runs import LoggedRun
 from apps.planners.light.model import LightModel
 from apps.planners.light.profiles import Profiles
@@ -78,13 +81,16 @@ def fit_light(
     workers: Sequence[str],
     settings: FitSettings = FitSettings(),
     embedding: PromptEmbedding | None = None,
+    fingerprints: Mapping[str, str] = NOT_KNOWN,
 ) -> FittedLight:
     """Return what the runs say about the workers, the same for the same seed.
 
-    With `embedding` kinds are found among the vectors of prompts, else by n-grams.
+    `fingerprints` are of the models that the workers are to be known by; answers of
+    other models under their names count little. With `embedding` kinds are found among
+    the vectors of prompts, else by n-grams.
     Blocks for seconds: 2,000 runs take about one.  Raises: TooFewRuns.
     """
-    logged = _logged(runs, workers, settings.seed)
+    logged = _logged(runs, workers, settings.seed, fingerprints)
     if len(set(logged.is_right)) < 2:
         raise TooFewRuns(
             "right and wrong answers are both needed; there are "
@@ -107,32 +113,53 @@ def fit_light(
         profiles,
         _fitted(rows, logged.is_right[order], logged.weight[order], settings),
         counts,
-        fit_token_model(runs, workers),
+        fit_token_model(runs, workers, fingerprints),
         found.nearness(of_centre),
         words=familiar_words(prompts),
+        fingerprints=fingerprints,
     )
     loss = _held_out_loss(rows, order, logged, settings)
     return FittedLight(model, len(runs), len(logged.found), loss)
 
 
-def _logged(runs: Sequence[LoggedRun], workers: Sequence[str], seed: int) -> _Logged:
+def _logged(
+    runs: Sequence[LoggedRun],
+    workers: Sequence[str],
+    seed: int,
+    fingerprints: Mapping[str, str],
+) -> _Logged:
     index_of = {name: index for index, name in enumerate(workers)}
     found: list[Situation] = []
     places: list[int] = []
     for place, run in enumerate(runs):
-        of_run = list(situations(run, index_of))
+        of_run = list(situations(run, index_of, fingerprints))
         found += of_run
         places += [place] * len(of_run)
     if not found:
         raise TooFewRuns("there are no graded answers")
     folds = np.random.default_rng(seed).integers(FOLDS, size=len(runs))
     by_run = np.array(places)
+    weights = np.array([runs[place].weight for place in places])
     return _Logged(
         found,
         by_run,
-        np.array([runs[place].weight for place in places]),
+        weights * _shares_of_former(found, weights),
         folds[by_run],
         np.array([int(each.is_right) for each in found]),
+    )
+
+
+def _shares_of_former(found: Sequence[Situation], weights: Floats) -> Floats:
+    """Return what each answer counts: little if a former model had a part in it."""
+    answers: Counter[int] = Counter()
+    for situation, weight in zip(found, weights, strict=True):
+        answers.update(dict.fromkeys(situation.former, float(weight)))
+    shares = {worker: former_weight(total) for worker, total in answers.items()}
+    return np.array(
+        [
+            min((shares[worker] for worker in situation.former), default=1.0)
+            for situation in found
+        ]
     )
 
 

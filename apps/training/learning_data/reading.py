@@ -22,6 +22,7 @@ from apps.runs.selectors import prompt_confines, run_views
 from apps.runs.types import PromptConfines
 from apps.training.learning_data.graded_runs import graded_runs
 from apps.training.learning_data.records import GradedRun, LearningRecord
+from apps.training.learning_data.served_models import Fingerprints, ServedModels
 
 READ_AT_ONCE = 25
 """Runs whose texts are in memory together."""
@@ -43,18 +44,23 @@ def learning_records(team_id: UUID, pool: str) -> Iterator[LearningRecord]:
 
     Raises: HistoryUnreadable if entries of a run are missing in the ledger.
     """
+    served = ServedModels(team_id)
     for page in graded_runs(team_id, pool):
         for start in range(0, len(page), READ_AT_ONCE):
-            yield from _read(team_id, page[start : start + READ_AT_ONCE])
+            yield from _read(team_id, page[start : start + READ_AT_ONCE], served)
 
 
-def _read(team_id: UUID, some: Sequence[GradedRun]) -> Iterator[LearningRecord]:
+def _read(
+    team_id: UUID, some: Sequence[GradedRun], served: ServedModels
+) -> Iterator[LearningRecord]:
     ids = [graded.run_id for graded in some]
     views, grades = dict(run_views(team_id, ids)), _grades(team_id, ids)
+    models = served.of(ids)
     for graded in some:
-        view = views.get(graded.run_id)
+        view, run_id = views.get(graded.run_id), graded.run_id
         if view is not None:
-            record = _record(graded, view, grades.get(graded.run_id, {}))
+            of_steps = grades.get(run_id, {})
+            record = _record(graded, view, of_steps, models.get(run_id, {}))
             if record is not None:
                 yield record
 
@@ -70,7 +76,7 @@ def _grades(team_id: UUID, run_ids: Sequence[UUID]) -> dict[UUID, StepGrades]:
 
 
 def _record(
-    graded: GradedRun, view: RunView, grades: StepGrades
+    graded: GradedRun, view: RunView, grades: StepGrades, models: Fingerprints
 ) -> LearningRecord | None:
     """Return a run with the plan that answered it; None: its texts are not there.
 
@@ -83,10 +89,12 @@ def _record(
     if any(step.reused_from for step in round_.steps):
         return None
     *earlier, last = round_.steps
-    steps = [_step(step, role_of_step(step, view.prompt), grades) for step in earlier]
+    steps = [
+        _step(step, role_of_step(step, view.prompt), grades, models) for step in earlier
+    ]
     # Whatever it was asked, its answer is the run's.
     role = StepRole.SOLVE if not last.access else role_of_step(last, view.prompt)
-    steps.append(_step(last, role, {last.place: graded.grade}))
+    steps.append(_step(last, role, {last.place: graded.grade}, models))
     costs = [step.full_cost for step in round_.steps]
     return LearningRecord(
         graded,
@@ -113,7 +121,9 @@ def role_of_step(step: StepView, prompt: str) -> StepRole:
     return role_of_subtask(step.subtask, step.access)
 
 
-def _step(step: StepView, role: StepRole, grades: StepGrades) -> LoggedStep:
+def _step(
+    step: StepView, role: StepRole, grades: StepGrades, models: Fingerprints
+) -> LoggedStep:
     return LoggedStep(
         step.worker,
         role,
@@ -121,4 +131,5 @@ def _step(step: StepView, role: StepRole, grades: StepGrades) -> LoggedStep:
         grades.get(step.place),
         step.usage.prompt_tokens,
         step.usage.completion_tokens,
+        models.get(step.worker, ""),
     )

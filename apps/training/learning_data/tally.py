@@ -69,6 +69,7 @@ def _values(record: LearningRecord) -> dict[str, Any]:
         "prompt": run.prompt,
         "weight": run.weight,
         "steps": [
-            [step.worker, step.role, step.access, step.grade] for step in run.steps
+            [step.worker, step.role, step.access, step.grade, step.fingerprint]
+            for step in run.steps
         ],
     }

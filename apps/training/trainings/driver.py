@@ -19,7 +19,12 @@ from apps.evaluation.services import evaluation_start
 from apps.evaluation.systems.base import carrier_tier
 from apps.planners.light.logged_runs import LoggedRun
 from apps.pools.models import Pool, TierPlanner
-from apps.pools.selectors import access_pool, planner_version, pool_snapshot
+from apps.pools.selectors import (
+    access_pool,
+    planner_version,
+    pool_fingerprints,
+    pool_snapshot,
+)
 from apps.pools.services import (
     PlannerFit,
     planner_version_add,
@@ -27,6 +32,7 @@ from apps.pools.services import (
     planner_version_use,
 )
 from apps.training.learning_data.reading import learning_records
+from apps.training.learning_data.served_models import AnsweringModels
 from apps.training.learning_data.tally import LearningTally
 from apps.training.selectors import training_cost
 from apps.training.trainings.embedding import (
@@ -201,19 +207,23 @@ class TrainingDriver:
         if self._plan.from_profiles:
             self._keep_default()
             return
-        tally, measured = LearningTally(), MeasuredWorkers()
+        now = pool_fingerprints(self._pool())
+        tally, measured = LearningTally(), MeasuredWorkers(now)
+        answering = AnsweringModels(now)
         prompts = PromptsToEmbed(self._plan.embeddings)
         runs: list[LoggedRun] = []
         for number, record in enumerate(self._records()):
             tally.add(record)
             measured.add(record)
+            answering.add(record)
             prompts.add(record)
             runs.append(record.run)
             if number % READ_A_STEP == 0:
                 yield False
         workers = [name for name in self._workers if tally.by_worker[name]]
         vectors = yield from self._embed(prompts)
-        with fit_process(runs, workers, self._plan.seed, vectors) as process:
+        known = answering.fingerprints(workers)
+        with fit_process(runs, workers, self._plan.seed, vectors, known) as process:
             while (found := process.result()) is None:
                 yield True
         fit = PlannerFit(
@@ -223,6 +233,7 @@ class TrainingDriver:
             tuple(workers),
             tally.digest,
             embedding=None if vectors is None else vectors.values(),
+            fingerprints=known,
         )
         stage = Stage(self._training.stage)
         points = [{"stage": stage.value, **point} for point in found.curve]

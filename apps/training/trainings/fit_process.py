@@ -7,7 +7,7 @@ import json
 import os
 import subprocess  # nosec B404
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -17,6 +17,7 @@ from typing import IO, Any
 from django.conf import settings
 
 from apps.core.errors import ConductorError
+from apps.planners.light.fingerprints import NOT_KNOWN
 from apps.planners.light.logged_runs import LoggedRun
 from apps.training.trainings.embedding import PromptVectors
 
@@ -91,16 +92,19 @@ def fit_process(
     workers: Sequence[str],
     seed: int,
     vectors: PromptVectors | None = None,
+    fingerprints: Mapping[str, str] = NOT_KNOWN,
 ) -> Iterator[FitProcess]:
     """Start a fit; on leaving, it is ended if it has not ended itself.
 
     `vectors`: of the prompts; None: their n-grams are all that is known.
+    `fingerprints`: of the models that the workers are to be known by.
     """
     job = {
         "runs": [_values(run) for run in runs],
         "workers": [*workers],
         "seed": seed,
         "embedding": None if vectors is None else _embedding(vectors),
+        "fingerprints": dict(fingerprints),
     }
     # Files, not pipes: neither side ever waits for the other one to read. They have no
     # name, so nothing of prompts stays once they are closed.
@@ -151,6 +155,7 @@ def _values(run: LoggedRun) -> list[Any]:
             step.grade,
             step.input_tokens,
             step.output_tokens,
+            step.fingerprint,
         ]
         for step in run.steps
     ]

@@ -7,8 +7,13 @@ they do well, so the mean of all answers would flatter those who are asked for l
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from apps.planners.light.fingerprints import (
+    FORMER_SHARE,
+    NOT_KNOWN,
+    is_another_model,
+)
 from apps.planners.light.logged_runs import StepRole
 from apps.training.learning_data.records import LearningRecord
 
@@ -17,9 +22,13 @@ PRIOR = 2.0
 
 
 class MeasuredWorkers:
-    """Counts answers that were given without anything in sight."""
+    """Counts answers that were given without anything in sight.
 
-    def __init__(self) -> None:
+    `now` has the fingerprints of the workers' models; answers of others count little.
+    """
+
+    def __init__(self, now: Mapping[str, str] = NOT_KNOWN) -> None:
+        self._now = now
         self._seen: dict[tuple[str, str], float] = defaultdict(float)
         self._right: dict[tuple[str, str], float] = defaultdict(float)
 
@@ -29,7 +38,10 @@ class MeasuredWorkers:
         for step in record.run.steps:
             is_alone = step.role is StepRole.SOLVE and not step.access
             if is_alone and step.grade is not None:
-                self.count(family, step.worker, weight, weight * step.grade)
+                now = self._now.get(step.worker, "")
+                is_former = is_another_model(now, step.fingerprint)
+                seen = weight * (FORMER_SHARE if is_former else 1.0)
+                self.count(family, step.worker, seen, seen * step.grade)
 
     def count(self, family: str, worker: str, seen: float, right: float) -> None:
         """Count answers of a worker to prompts of a family."""

@@ -17,6 +17,7 @@ from apps.evaluation.suites.reads import task_rows
 from apps.evaluation.suites.storage import task_read
 from apps.planners.light.sources import ModelSource
 from apps.pools.models import Pool, WorkerKind, WorkerProfile
+from apps.pools.selectors import pool_fingerprints
 from apps.pools.services import PlannerFit
 from apps.pools.worker_figures.profiles import present_profiles
 from apps.training.trainings.measured_workers import MeasuredWorkers
@@ -85,7 +86,7 @@ def site_default(pool: Pool) -> SiteDefault:
             f"the calibrations of pool {pool.name!r} were deleted, or their tasks: "
             "calibrate its workers again"
         )
-    model = site_default_model(calibrated, prompts)
+    model, known = site_default_model(calibrated, prompts), pool_fingerprints(pool)
     facts = [
         (worker, family, row.tasks, row.right, row.tokens)
         for worker, by_family in sorted(calibrated.items())
@@ -99,6 +100,7 @@ def site_default(pool: Pool) -> SiteDefault:
         workers=model.workers,
         data_digest=hashlib.sha256(data).hexdigest(),
         source=ModelSource.SITE_DEFAULT,
+        fingerprints={name: known[name] for name in model.workers},
     )
     return SiteDefault(model.to_bytes(), fit, measured)
 

@@ -1,0 +1,68 @@
+"""Which models answered in past runs: a worker's name may stand for another one now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from uuid import UUID
+
+from apps.pools.selectors import PoolPlace, served_workers
+from apps.runs.models import Run
+from apps.training.learning_data.records import LearningRecord
+
+Fingerprints = Mapping[str, str]
+"""By the worker's name."""
+
+
+class ServedModels:
+    """Reads the fingerprints of past runs' workers, each version of a pool once."""
+
+    def __init__(self, team_id: UUID) -> None:
+        self._team_id = team_id
+        self._by_place: dict[PoolPlace, Fingerprints] = {}
+
+    def of(self, run_ids: Collection[UUID]) -> dict[UUID, Fingerprints]:
+        """Return the fingerprints of some runs' workers; those not on record lack."""
+        rows = Run.objects.for_team(self._team_id).filter(id__in=run_ids)
+        runs = list(rows.values_list("id", "pool_name", "pool_version"))
+        missing = {(pool, version) for _, pool, version in runs} - set(self._by_place)
+        if missing:
+            served = served_workers(self._team_id, missing)
+            for place in missing:
+                workers = served.get(place, {})
+                self._by_place[place] = {
+                    name: worker.fingerprint for name, worker in workers.items()
+                }
+        return {run: self._by_place[pool, version] for run, pool, version in runs}
+
+
+class AnsweringModels:
+    """Finds out which model each worker is known by, of those that answered.
+
+    It is the present one if that has answered, else the one that did last: until the
+    present one answers, nothing is known of it.
+    """
+
+    def __init__(self, now: Fingerprints) -> None:
+        self._now = now
+        self._present: set[str] = set()
+        self._newest: dict[str, tuple[datetime, str]] = {}
+
+    def add(self, record: LearningRecord) -> None:
+        """Look at the workers of a run."""
+        for step in record.run.steps:
+            if step.fingerprint in ("", self._now.get(step.worker)):
+                self._present.add(step.worker)
+            else:
+                answered = (record.created_at, step.fingerprint)
+                newest = self._newest.get(step.worker, answered)
+                self._newest[step.worker] = max(newest, answered)
+
+    def fingerprints(self, workers: Iterable[str]) -> dict[str, str]:
+        """Return the fingerprints of workers, which have all answered."""
+        return {name: self._fingerprint(name) for name in workers}
+
+    def _fingerprint(self, worker: str) -> str:
+        if worker in self._present:
+            return self._now[worker]
+        return self._newest[worker][1]
