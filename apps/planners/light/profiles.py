@@ -56,11 +56,17 @@ class Profiles:
         shape = (len(ProfileRole), workers, kinds)
         return cls(np.zeros(shape), np.zeros(shape))
 
-    def add(self, found: Situation, kind: int, weight: float = 1.0) -> None:
-        """Count one answer. A weight below 0 takes it away again."""
-        for role, worker in _counted(found):
-            self.seen[role, worker, kind] += weight
-            self.right[role, worker, kind] += weight * found.is_right
+    def add(
+        self, found: Situation, kind: int, weight: float = 1.0, kept: float = 1.0
+    ) -> None:
+        """Count one answer. A weight below 0 takes it away again.
+
+        `kept` is what earlier answers of the same cells keep of their weight.
+        """
+        for role, worker in profile_roles(found):
+            place = role, worker, kind
+            self.seen[place] = kept * self.seen[place] + weight
+            self.right[place] = kept * self.right[place] + weight * found.is_right
 
     def table(self) -> Floats:
         """Return success as (role, worker, kind), from 0 to 1.
@@ -80,7 +86,8 @@ class Profiles:
         return np.asarray((right + STRENGTH * expected) / (seen + STRENGTH))
 
 
-def _counted(found: Situation) -> Iterator[tuple[ProfileRole, int]]:
+def profile_roles(found: Situation) -> Iterator[tuple[ProfileRole, int]]:
+    """Yield whose profiles an answer counts in: the role and the worker of each."""
     if found.act is Act.SOLVE:
         is_guided = found.planner != NONE
         yield (ProfileRole.GUIDED if is_guided else ProfileRole.SOLVE), found.worker

@@ -40,19 +40,30 @@ class SituationCounts:
             np.zeros((2, most, most, w, k)),
         )
 
-    def add(self, found: Situation, kind: int, weight: float = 1.0) -> None:
-        """Count one answer."""
-        for place in (0, 1) if found.is_right else (0,):
-            if found.act is Act.SOLVE and found.planner == NONE:
-                self.solve[place, found.worker, kind] += weight
-            elif found.act is Act.SOLVE:
-                self.guided[place, found.planner, found.worker, kind] += weight
-            elif found.act is Act.CHECK:
-                planned, right = int(found.is_draft_planned), int(found.was_right)
-                pair = (found.drafter, found.worker, kind)
-                self.check[(place, planned, right, *pair)] += weight
-            elif (drafts := found.right + found.wrong) <= MAX_COMBINED:
-                self.combine[place, drafts, found.right, found.worker, kind] += weight
+    def add(
+        self, found: Situation, kind: int, weight: float = 1.0, kept: float = 1.0
+    ) -> None:
+        """Count one answer. Of more answers than are counted, nothing is.
+
+        `kept` is what earlier answers of the same situation keep of their weight.
+        """
+        counts = self._counts(found, kind)
+        if counts is not None:
+            counts *= kept
+            counts += weight * np.array([1.0, float(found.is_right)])
+
+    def _counts(self, found: Situation, kind: int) -> Floats | None:
+        """Return the view of the two counts of a situation; None: it has none."""
+        if found.act is Act.SOLVE and found.planner == NONE:
+            return self.solve[:, found.worker, kind]
+        if found.act is Act.SOLVE:
+            return self.guided[:, found.planner, found.worker, kind]
+        if found.act is Act.CHECK:
+            planned, right = int(found.is_draft_planned), int(found.was_right)
+            return self.check[:, planned, right, found.drafter, found.worker, kind]
+        if (drafts := found.right + found.wrong) <= MAX_COMBINED:
+            return self.combine[:, drafts, found.right, found.worker, kind]
+        return None
 
     def arrays(self) -> dict[str, Floats]:
         """Return the arrays by name."""
