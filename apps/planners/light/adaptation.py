@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from apps.planners.light.former_models import changed_workers
+from apps.planners.light.fingerprints import changed_workers
 from apps.planners.light.hidden_grades import possibilities
 from apps.planners.light.logged_runs import LoggedRun
 from apps.planners.light.model import LightModel, SuccessTables
