@@ -16,6 +16,7 @@ from apps.pools.credentials import credential_try
 from apps.pools.history.served_workers import (
     PoolPlace,
     ServedWorker,
+    served_since,
     served_workers,
 )
 from apps.pools.history.setups import setup_now, version_setup
@@ -110,6 +111,7 @@ __all__ = [
     "protocol_of",
     "provider_of_key",
     "provider_tag",
+    "served_since",
     "served_workers",
     "setup_now",
     "snapshots_forget",

@@ -25,6 +25,7 @@ from apps.training.learning_data.subtask_texts import SubtaskOutcome
 from apps.training.learning_data.tally import LearningTally
 from apps.training.models import Training, TrainingSettings
 from apps.training.trainings.estimates import Newcomer, newcomers
+from apps.training.trainings.newcomers import changed_in
 from apps.training.trainings.site_defaults import calibrated_profiles
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "access_conductor_version",
     "access_training",
     "calibrated_profiles",
+    "changed_in",
     "conductor_training_cost",
     "conductor_training_list",
     "conductor_version_list",

@@ -137,6 +137,8 @@ def test_a_pool_says_which_worker_is_unknown_and_what_probing_it_costs(cast, poo
     assert shown["newcomers"] == [
         {
             "worker": NEW,
+            "is_changed": False,
+            "changed_at": None,
             "runs": row.runs,
             "highest_cost_micros": row.highest_cost_micros,
         }

@@ -61,6 +61,7 @@ from apps.pools.services import (
     worker_update,
 )
 from apps.pools.types import TestResult
+from apps.training.selectors import changed_in
 from apps.web.languages import way_back
 from apps.web.team_access import TeamRequest, team_view
 from apps.web.waiting import Work, wait_for
@@ -342,6 +343,7 @@ def _form_page(
         "test": None if worker is None else test_line(worker),
         "offer": form_offer(form, worker),
         "profile": None if worker is None else profile_view(worker),
+        "changed": () if worker is None else tuple(changed_in(worker)),
         **more,
     }
     template = "console/worker_form.html"

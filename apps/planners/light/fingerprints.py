@@ -23,5 +23,7 @@ def is_another_model(known: str, now: str) -> bool:
 def changed_workers(known: Mapping[str, str], now: Mapping[str, str]) -> frozenset[str]:
     """Return the workers whose fingerprint now is another one than that known."""
     return frozenset(
-        name for name, old in known.items() if is_another_model(old, now.get(name, ""))
+        name
+        for name, former in known.items()
+        if is_another_model(former, now.get(name, ""))
     )

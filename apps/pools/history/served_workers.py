@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from apps.pools.model_fingerprints import model_fingerprint, worker_fingerprint
 from apps.pools.models import Pool, PoolVersion, Worker
 
+VERSIONS_AT_ONCE = 20
 PoolPlace = tuple[str, int]
 """A pool's name and version."""
 
@@ -68,3 +70,20 @@ def _of_row(worker: Worker) -> ServedWorker:
     return ServedWorker(
         worker.id, worker.base_url, worker.model, worker_fingerprint(worker)
     )
+
+
+def served_since(pool: Pool, worker: Worker) -> datetime | None:
+    """Return when a worker of a pool began to stand for its present model.
+
+    None: it has done so for as long as the pool's versions say.
+    """
+    now, since = worker_fingerprint(worker), None
+    rows = PoolVersion.objects.for_team(pool.team_id).filter(pool=pool)
+    for row in rows.order_by("-version").iterator(chunk_size=VERSIONS_AT_ONCE):
+        then = next(
+            (w for w in row.document["workers"] if w["id"] == str(worker.id)), None
+        )
+        if then is None or model_fingerprint(then) != now:
+            return since
+        since = row.created_at
+    return None

@@ -11,9 +11,11 @@ from uuid import UUID
 from apps.evaluation.models import StepGrade
 from apps.planners.light.exploring import EXPLORED
 from apps.pools.models import Pool
+from apps.pools.selectors import pool_fingerprints
 from apps.runs.models import Run
 from apps.training.learning_data.graded_runs import graded_runs
 from apps.training.learning_data.records import GradedRun
+from apps.training.learning_data.served_models import ServedModels
 
 FEWEST_RUNS = 500
 """Weight that a planner is fitted on, at least: with less it beats no simple rule."""
@@ -47,6 +49,8 @@ class PoolLearning:
     """Of all runs: less than their number if a few people asked for most of them."""
     explored_requests: int
     """That tried a plan near the best one, graded or not."""
+    former_runs: int
+    """Of the runs, those in which a worker was another model than it is now."""
 
     @property
     def runs(self) -> int:
@@ -67,16 +71,20 @@ class PoolLearning:
 def learning_counts(team_id: UUID) -> list[PoolLearning]:
     """Return what there is for each pool of a team, by their names."""
     pools = Pool.objects.for_team(team_id).order_by("name")
-    return [_counted(team_id, name) for name in pools.values_list("name", flat=True)]
+    return [_counted(pool) for pool in pools.prefetch_related("workers")]
 
 
-def _counted(team_id: UUID, pool: str) -> PoolLearning:
+def _counted(row: Pool) -> PoolLearning:
+    team_id, pool = row.team_id, row.name
+    served, now = ServedModels(team_id), pool_fingerprints(row)
+    former = 0
     runs: Counter[tuple[str, str]] = Counter()
     steps: Counter[tuple[str, str]] = Counter()
     explored: Counter[tuple[str, str]] = Counter()
     weight = 0.0
     for page in graded_runs(team_id, pool):
         earlier = Counter(_graded_earlier(team_id, page))
+        former += len(served.former([run.run_id for run in page], now))
         for run in page:
             group = run.source.value, run.family
             runs[group] += 1
@@ -88,7 +96,7 @@ def _counted(team_id: UUID, pool: str) -> PoolLearning:
         for group in sorted(runs)
     )
     tried = Run.objects.for_team(team_id).filter(planner=EXPLORED, pool_name=pool)
-    return PoolLearning(pool, counts, weight, tried.count())
+    return PoolLearning(pool, counts, weight, tried.count(), former)
 
 
 def _graded_earlier(team_id: UUID, page: Sequence[GradedRun]) -> Iterator[UUID]:

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from uuid import UUID
 
+from apps.planners.light.fingerprints import is_another_model
 from apps.pools.selectors import PoolPlace, served_workers
-from apps.runs.models import Run
+from apps.runs.models import Run, Step
 from apps.training.learning_data.records import LearningRecord
 
 Fingerprints = Mapping[str, str]
@@ -34,6 +35,18 @@ class ServedModels:
                     name: worker.fingerprint for name, worker in workers.items()
                 }
         return {run: self._by_place[pool, version] for run, pool, version in runs}
+
+    def former(self, run_ids: Collection[UUID], now: Fingerprints) -> set[UUID]:
+        """Return those of some runs in which a worker of now was another model."""
+        models = self.of(run_ids)
+        steps = Step.objects.for_team(self._team_id).filter(run_id__in=run_ids)
+        return {
+            run_id
+            for run_id, worker in steps.values_list("run_id", "worker")
+            if is_another_model(
+                models.get(run_id, {}).get(worker, ""), now.get(worker, "")
+            )
+        }
 
 
 class AnsweringModels:

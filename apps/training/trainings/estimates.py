@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 
 from apps.core.errors import ConductorError
 from apps.evaluation.models import SuiteVersion
@@ -13,7 +14,11 @@ from apps.evaluation.systems.base import carrier_tier
 from apps.pools.models import Pool
 from apps.pools.selectors import pool_snapshot
 from apps.training.trainings.models import Training
-from apps.training.trainings.newcomers import present_version, unknown_workers
+from apps.training.trainings.newcomers import (
+    UnknownWorker,
+    present_version,
+    unknown_workers,
+)
 from apps.training.trainings.settings import (
     TrainingPlan,
     Values,
@@ -38,15 +43,30 @@ class TrainingEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Newcomer:
-    """A worker that the pool's light planner does not know."""
+    """A worker that the pool's light planner does not know, or as another model."""
 
-    worker: str
+    unknown: UnknownWorker
     probes: int
     """Runs that are about it, in the training that takes it in."""
     suite: SuiteVersion | None
     """That the pool was trained on last. None: on none that still fits."""
     estimate: TrainingEstimate | None
     """Of the whole training on that suite."""
+
+    @property
+    def worker(self) -> str:
+        """Return the worker's name."""
+        return self.unknown.name
+
+    @property
+    def is_changed(self) -> bool:
+        """Say whether the planner knows another model under the worker's name."""
+        return self.unknown.is_changed
+
+    @property
+    def changed_at(self) -> datetime | None:
+        """Return since when it has its present model, as `UnknownWorker` says it."""
+        return self.unknown.changed_at
 
     @property
     def runs(self) -> int | None:
@@ -60,14 +80,16 @@ class Newcomer:
 
 
 def newcomers(pool: Pool) -> list[Newcomer]:
-    """Return the workers of a pool that its light planner does not know."""
-    names = unknown_workers(pool)
-    suite = _newest_suite(pool) if names else None
-    return [_newcomer(pool, suite, name) for name in names]
+    """Return the workers that a pool's planner does not know, or as other models."""
+    unknown = unknown_workers(pool)
+    suite = _newest_suite(pool) if unknown else None
+    return [_newcomer(pool, suite, worker) for worker in unknown]
 
 
-def _newcomer(pool: Pool, suite: SuiteVersion | None, worker: str) -> Newcomer:
-    plan = TrainingPlan(newcomer=worker)
+def _newcomer(
+    pool: Pool, suite: SuiteVersion | None, worker: UnknownWorker
+) -> Newcomer:
+    plan = TrainingPlan(newcomer=worker.name)
     probes = plan.explore_runs + plan.near_best_runs
     if suite is not None:
         with suppress(ConductorError):  # the pool or the suite has changed since

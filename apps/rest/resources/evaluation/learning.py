@@ -55,6 +55,7 @@ DATA: dict[str, Any] = {
             "weight": 480.0,
             "missing_runs": 20,
             "explored_requests": 0,
+            "former_runs": 0,
             "counts": [
                 {
                     "source": "verifier",
@@ -117,6 +118,10 @@ class PoolLearningOutput(Output):
     )
     explored_requests = serializers.IntegerField(
         help_text="That tried a plan near the best one, graded or not."
+    )
+    former_runs = serializers.IntegerField(
+        help_text="Of `runs`, those in which a worker was another model than it is "
+        "now, or had other parameters; its part in them counts little."
     )
     counts = LearningCountOutput(many=True)
 

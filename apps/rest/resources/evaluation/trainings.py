@@ -107,7 +107,15 @@ USE: dict[str, Any] = {"version": 2, "tiers": ["ultra"]}
 IN_USE: dict[str, Any] = {
     "version": 2,
     "tiers": {"mini": "conductor", "ultra": "light"},
-    "newcomers": [{"worker": "c", "runs": 640, "highest_cost_micros": 1_200_000}],
+    "newcomers": [
+        {
+            "worker": "c",
+            "is_changed": False,
+            "changed_at": None,
+            "runs": 640,
+            "highest_cost_micros": 1_200_000,
+        }
+    ],
 }
 
 
@@ -208,9 +216,18 @@ class PlannerUseInput(Input):
 
 
 class NewcomerOutput(Output):
-    """A worker that the light planner does not know."""
+    """A worker that the light planner does not know, or knows as another model."""
 
     worker = serializers.CharField()
+    is_changed = serializers.BooleanField(
+        help_text="True: the planner knows another model under its name, or the same "
+        "one with other parameters; what it learned of that counts little."
+    )
+    changed_at = Time(
+        allow_null=True,
+        help_text="Since when it has its present model. Null: it was not changed, or "
+        "not while the pool's versions were kept.",
+    )
     runs = serializers.IntegerField(
         allow_null=True,
         help_text="Of the training that takes it in. Null: the pool was trained on no "
@@ -239,7 +256,7 @@ class PlannerUseOutput(Output):
 
     @extend_schema_field(NewcomerOutput(many=True))
     def get_newcomers(self, pool: Pool) -> list[dict[str, Any]]:
-        """Return the workers that it does not know; a training can probe one."""
+        """Return workers that it does not know as they are; trainings can probe one."""
         found = NewcomerOutput(newcomers(pool), many=True)
         return [dict(each) for each in found.data]
 
