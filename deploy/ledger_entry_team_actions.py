@@ -301,6 +301,12 @@ TEAM_ACTIONS: Mapping[str, Action] = {
                     "one and of those `left_out`. Null: n-grams do."
                 )
             ),
+            "answer_worth_micros": or_null(
+                count(
+                    "What a right answer is worth to it, in micro-dollars, unless a "
+                    "tier says. Null: 25 answers of the dearest worker of a request."
+                )
+            ),
         },
     ),
     "pool.planner_used": Action(

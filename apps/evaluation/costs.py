@@ -23,7 +23,7 @@ from apps.evaluation.systems.base import (
 )
 from apps.evaluation.systems.kinds import System
 from apps.evaluation.systems.single_worker import WorkerSystem
-from apps.pools.selectors import light_model, pool_snapshot, worker_description
+from apps.pools.selectors import light_planner, pool_snapshot, worker_description
 from apps.pools.types import PoolSnapshot
 from apps.runs.planning.cost_estimates import price_range
 from apps.runs.planning.model_resolver import (
@@ -81,7 +81,7 @@ def prompt_context(
         snapshot.tiers[carrier].max_steps,
         seed,
         partial(earlier_evaluation, snapshot.team_id),
-        light_model=partial(light_model, snapshot.team_id, snapshot.id),
+        light_planner=partial(light_planner, snapshot.team_id, snapshot.id),
     )
 
 

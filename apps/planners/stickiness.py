@@ -7,12 +7,12 @@ that of the turn before, in money:
     gain = (success of the new plan - success of the last one) * what success is worth
     lost = cost of the new plan - cost of the last one, each less what its cache saves
 
-The last plan is kept if the gain is at most what is lost. Success is worth the dearest
-worker's answer divided by the tier's cost weight, as everywhere. A cache saves the
-tokens that both turns begin with, at the difference between the prices of input and of
-cached input. Where nobody can say how well a plan does, the choice of the conductor
-counts as a gain of `CONDUCTOR_GAIN`, and its cost is its own affair: lost is at most
-what the cache saves. Pure.
+The last plan is kept if the gain is at most what is lost. What success is worth, the
+light planner knows; to conductors it is `ANSWERS` of the dearest worker's answers. A
+cache saves the tokens that both turns begin with, at the difference between the prices
+of input and of cached input. Where nobody can say how well a plan does, the choice of
+the conductor counts as a gain of `CONDUCTOR_GAIN`, and its cost is its own affair: lost
+is at most what the cache saves. Pure.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ from apps.engine.plan import Plan, PlannedStep
 from apps.engine.ports import Ask, Planner, PlanRequest, Pool, PoolWorker
 from apps.engine.suitability import unsuited
 from apps.engine.usage import Price, Usage
+from apps.planners.answer_worth import worth_by_answers
 
 WARM_S = 600.0
 """For so long after a turn its provider likely still has it in a cache."""
 LEAST_CACHED_TOKENS = 1024
 """Providers keep no shorter beginnings."""
-COST_WEIGHT = 0.04
-"""Success that an answer of the dearest worker has to be worth, for conductors."""
 CONDUCTOR_GAIN = 0.02
 """Success that a conductor expects of the worker that it names, beyond the last one."""
 ANSWER_TOKENS = 300
@@ -248,7 +247,7 @@ class StickyPlanner:
         if before is None or after is None:
             return None
         dearest = max(cost for cost in costs.values() if cost is not None)
-        worth = dearest / COST_WEIGHT
+        worth = worth_by_answers(dearest)
         return Appraised(Appraisal(None, before), Appraisal(None, after), worth)
 
 

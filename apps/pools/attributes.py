@@ -11,7 +11,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
 
 from apps.accounts.models import Delivery
 from apps.core.input_parts import InputPart
@@ -38,10 +39,10 @@ from apps.pools.value_types import (
 )
 
 MAX_TAGS = 20
+OLD_WEIGHT, USUAL_OLD_WEIGHT = "cost_weight_percent", 4
 
 TIER_LIMITS: dict[TierName, dict[str, int]] = {
     TierName.MINI: {
-        "cost_weight_percent": 4,
         "max_steps": 1,
         "max_rounds": 1,
         "max_parallel": 1,
@@ -49,7 +50,6 @@ TIER_LIMITS: dict[TierName, dict[str, int]] = {
         "wall_time_s": 300,
     },
     TierName.ULTRA: {
-        "cost_weight_percent": 4,
         "max_steps": 5,
         "max_rounds": 1,
         "max_parallel": 4,
@@ -205,13 +205,12 @@ class TierDocument(InputPart):
 
     planner: TierPlanner | None = None
     """None: the conductor if the pool has one, else a single worker."""
-    cost_weight_percent: int | None = Field(
+    answer_worth_usd: Usd | None = Field(
         default=None,
-        ge=0,
-        le=100,
-        description="For the light planner: the success, in points of a hundred, that "
-        "one answer of the dearest worker has to be worth. 0: cost does not matter. "
-        "Default: 4.",
+        gt=0,
+        description="For the light planner: what a right answer is worth. A plan that "
+        "costs a tenth of it has to be right in ten points of a hundred more. 10000, "
+        "the most: cost does not count. Null: as the planner was trained.",
     )
     max_steps: int | None = Field(default=None, ge=1, le=50)
     max_rounds: int | None = Field(default=None, ge=1, le=10)
@@ -236,21 +235,43 @@ class TierDocument(InputPart):
         "whose plan is one of the rounds, so it takes two. Default: false.",
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_before(cls, values: Any) -> Any:
+        """Leave out what cost weighed of old if it was the usual; else say what is new.
+
+        Files that this site wrote before have it in every tier.
+        """
+        if not isinstance(values, dict) or OLD_WEIGHT not in values:
+            return values
+        if values[OLD_WEIGHT] not in (None, USUAL_OLD_WEIGHT):
+            raise PydanticCustomError(
+                "cost_weight",
+                "cost_weight_percent has become answer_worth_usd: what a right answer "
+                "is worth, in dollars",
+            )
+        return {name: value for name, value in values.items() if name != OLD_WEIGHT}
+
     def limits(self, name: TierName, *, has_conductor: bool) -> dict[str, Any]:
         """Return the tier's columns: its usual limits, changed by what differs."""
         usual = TierPlanner.CONDUCTOR if has_conductor else TierPlanner.SINGLE_WORKER
-        given = self.model_dump(exclude_none=True, exclude={"max_cost_usd"})
-        cost = self.max_cost_usd
+        amounts = {"max_cost_usd", "answer_worth_usd"}
+        given = self.model_dump(exclude_none=True, exclude=amounts)
         return {
             "planner": usual,
             "max_tokens": None,
-            "max_cost_micros": None if cost is None else int(cost * MICROS),
+            "max_cost_micros": _micros(self.max_cost_usd),
+            "answer_worth_micros": _micros(self.answer_worth_usd),
             "delivery": Delivery.LIVE,
             "is_hedged": False,
             "allows_delegation": False,
             **TIER_LIMITS[name],
             **given,
         }
+
+
+def _micros(dollars: Decimal | None) -> int | None:
+    return None if dollars is None else int(dollars * MICROS)
 
 
 def timeout_column(name: str) -> str:

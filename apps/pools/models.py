@@ -450,8 +450,8 @@ class Tier(models.Model):
     planner = models.CharField(
         max_length=16, choices=TierPlanner.choices, default=TierPlanner.CONDUCTOR
     )
-    cost_weight_percent = models.PositiveSmallIntegerField(default=4)
-    """What cost is worth to the light planner; see `TierDocument`."""
+    answer_worth_micros = models.PositiveBigIntegerField(null=True, blank=True)
+    """What a right answer is worth to the light planner. NULL: as that was trained."""
     max_steps = models.PositiveSmallIntegerField()
     max_rounds = models.PositiveSmallIntegerField(default=1)
     max_parallel = models.PositiveSmallIntegerField(default=4)

@@ -21,7 +21,7 @@ from apps.pools.history.served_workers import (
 )
 from apps.pools.history.setups import setup_now, version_setup
 from apps.pools.history.versions import pool_version_changes
-from apps.pools.light_planners.loading import light_model
+from apps.pools.light_planners.loading import light_planner
 from apps.pools.model_fingerprints import pool_fingerprints, worker_fingerprint
 from apps.pools.models import (
     Conductor,
@@ -90,7 +90,7 @@ __all__ = [
     "endpoint_of",
     "known_provider_list",
     "last_test",
-    "light_model",
+    "light_planner",
     "list_price",
     "list_price_values",
     "models_without_price",

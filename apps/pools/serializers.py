@@ -90,7 +90,7 @@ def tier_values(tier: Tier) -> Values:
     """Return the limits of a tier as values."""
     return {
         "planner": str(tier.planner),
-        "cost_weight_percent": tier.cost_weight_percent,
+        "answer_worth_usd": usd(tier.answer_worth_micros),
         "max_steps": tier.max_steps,
         "max_rounds": tier.max_rounds,
         "max_parallel": tier.max_parallel,

@@ -121,7 +121,7 @@ class TierSnapshot:
     """A value of `TierName`."""
     planner: str
     """A value of `TierPlanner`."""
-    cost_weight_percent: int
+    answer_worth_micros: int | None
     """For the light planner; as of `Tier`."""
     max_steps: int
     max_rounds: int
@@ -147,6 +147,8 @@ class PlannerSnapshot:
     number: int
     """Of its version."""
     model: LightModel
+    answer_worth_micros: int | None = None
+    """What a right answer is worth, as it was trained. None: its fit does not say."""
 
 
 @dataclass(frozen=True, slots=True)

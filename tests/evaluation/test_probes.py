@@ -14,6 +14,7 @@ from apps.evaluation.systems.base import PoolNames, TaskContext
 from apps.evaluation.systems.light_planner import LightPlannerSystem
 from apps.evaluation.systems.probe import ProbeSystem
 from apps.planners.fixed import GivenPlanPlanner
+from apps.pools.types import PlannerSnapshot
 from tests.planners.light.builders import SOLVE, SUM, model, run, step
 
 WORKERS = tuple(PoolWorker(name) for name in ("ada", "ben", "cat", "new"))
@@ -38,7 +39,7 @@ def steps_of(system, place=0, known=KNOWN):
         seed=0,
         earlier=lambda _: pytest.fail("it learns from no evaluation"),
         place=place,
-        light_model=lambda _: known,
+        light_planner=lambda number: PlannerSnapshot(number, known),
     )
     planner = system.arrange(task).planner
     assert isinstance(planner, GivenPlanPlanner)

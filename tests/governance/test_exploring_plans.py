@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,7 @@ from apps.runs.types import RunRestrictions
 from tests.governance.policy_runs import ORDER, GivenPolicies, Ran, policy, run
 from tests.planners.light.builders import SUM, checkers
 
-PLANNER = LightPlanner(checkers("abc"), 1, cost_weight=0.0)
+PLANNER = LightPlanner(checkers("abc"), 1, answer_worth_micros=math.inf)
 """Every plan of an answer and its check is as good as the next to it."""
 FAMILIAR = replace(ORDER, prompt=SUM)
 """Of a kind that it has learned from."""

@@ -52,7 +52,7 @@ def test_what_is_given_comes_back_in_the_same_words(team: Team):
     one, two = make_worker(team, name="one"), make_worker(team, name="two")
     tier = {
         "planner": "single_worker",
-        "cost_weight_percent": 5,
+        "answer_worth_usd": "0.02",
         "max_steps": 2,
         "max_rounds": 1,
         "max_parallel": 1,

@@ -42,7 +42,9 @@ def worker(name: str) -> WorkerSnapshot:
 
 
 def tier(name: str, max_cost_micros: int | None) -> TierSnapshot:
-    return TierSnapshot(name, "conductor", 4, 4, 2, 4, 40, None, max_cost_micros, 900)
+    return TierSnapshot(
+        name, "conductor", None, 4, 2, 4, 40, None, max_cost_micros, 900
+    )
 
 
 def pool(max_cost_micros: int | None = None) -> PoolSnapshot:

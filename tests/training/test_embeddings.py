@@ -15,7 +15,7 @@ from apps.audit.models import Content, Entry
 from apps.audit.selectors import entry_list
 from apps.governance.services import policy_replace
 from apps.pools.models import Pool, Worker, WorkerKind
-from apps.pools.selectors import access_worker, light_model, planner_versions
+from apps.pools.selectors import access_worker, light_planner, planner_versions
 from apps.pools.services import credential_create, worker_update
 from apps.runs.models import Run
 from apps.training.models import Training
@@ -145,7 +145,7 @@ def test_a_training_embeds_each_prompt_once_and_pays_for_it(site, embedder):
 def test_a_version_holds_centres_and_no_vector_of_a_prompt(site):
     found = Training.objects.for_team(site.cast.team.id).get()
     version = planner_versions(found.pool)[0]
-    model = light_model(found.team_id, found.pool_id, version.number)
+    model = light_planner(found.team_id, found.pool_id, version.number).model
     centres = model.kinds.embedded
     assert centres is not None
     assert len(centres.centres) < len(logged(site))

@@ -14,7 +14,7 @@ from apps.evaluation.models import Evaluation, SuiteVersion
 from apps.planners.light.logged_runs import StepRole
 from apps.planners.light.sources import ModelSource
 from apps.pools.models import Pool
-from apps.pools.selectors import access_pool, light_model, planner_versions
+from apps.pools.selectors import access_pool, light_planner, planner_versions
 from apps.pools.services import PlannerFit, planner_version_add, profiles_replace
 from apps.pools.worker_figures.profiles import CalibrationSource, FamilyMeasurement
 from apps.training.models import Training
@@ -162,7 +162,7 @@ def test_a_probe_is_started_on_the_page(cast, pool):
         "near_best_runs": 48,
         "held_out_tasks": 10,
         "margin_percent": 2,
-        "cost_weight_percent": 4,
+        "answer_worth_usd": "",
         "parallel_runs": 8,
         "seed": 0,
         "max_cost_usd": "",
@@ -240,7 +240,7 @@ def test_the_page_offers_the_default_once_workers_are_calibrated(cast, pool):
         "suite": str(version.suite_id),
         "held_out_tasks": 10,
         "margin_percent": 2,
-        "cost_weight_percent": 4,
+        "answer_worth_usd": "",
         "parallel_runs": 8,
         "seed": 0,
         "max_cost_usd": "",
@@ -264,6 +264,6 @@ def test_the_default_knows_calibrated_workers_alone(cast, pool):
     version = planner_version_add(
         pool=pool, stored=found.stored, fit=found.fit, actor=ACTOR
     )
-    known = light_model(cast.team.id, pool.id, version.number)
+    known = light_planner(cast.team.id, pool.id, version.number).model
     assert known.source is ModelSource.SITE_DEFAULT
     assert known.kinds.examples == ("facts", "sums")

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from apps.core.errors import InvalidInput
-from apps.pools.light_planners.loading import light_model
+from apps.pools.light_planners.loading import light_planner
 from apps.pools.models import PlannerVersion, Pool
 from apps.training.export import planner_file
 from apps.training.export.planner_file import planner_written
@@ -58,7 +58,7 @@ def test_a_planner_comes_back_as_it_was(pool, content):
     assert version.fit | {"fingerprints": {}} == first.fit
     assert version.data_digest == first.data_digest
     assert version.gate is None
-    assert light_model(pool.team_id, pool.id, 2).workers == NAMES
+    assert light_planner(pool.team_id, pool.id, 2).model.workers == NAMES
     assert planner_written(version, BEST) == content
 
 

@@ -16,7 +16,7 @@ from apps.audit.services import content_erase
 from apps.core.errors import InvalidInput
 from apps.evaluation.suites.tasks import SuiteTask
 from apps.planners.light.planner import LightPlanner
-from apps.pools.selectors import light_model, pool_snapshot
+from apps.pools.selectors import light_planner, pool_snapshot
 from apps.runs.models import Run
 from apps.training.conductor.prompts import training_prompts
 from apps.training.conductor.recursion import RoundPrompt, RoundPrompts
@@ -229,8 +229,8 @@ def _erase(training: ConductorTraining, run_ids: list[UUID]) -> None:
 
 
 def _planner(training: ConductorTraining) -> LightPlanner:
-    model = light_model(training.team_id, training.pool_id, 1)
-    return LightPlanner(model, 1, 0.04)
+    model = light_planner(training.team_id, training.pool_id, 1).model
+    return LightPlanner(model, 1)
 
 
 def _first_prompts(training: ConductorTraining) -> list[RoundPrompt]:

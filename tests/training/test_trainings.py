@@ -99,6 +99,9 @@ def test_it_explores_fits_twice_measures_and_records_what_it_found(site, trained
     assert [version.number for version in versions] == [2, 1]
     newest = versions[0]
     assert newest.fit["runs"] == 60
+    worth = newest.fit["answer_worth_micros"]
+    assert worth > 0
+    assert worth == versions[1].fit["answer_worth_micros"]  # of its first fit
     gate = newest.gate
     assert gate is not None
     assert gate["tasks"] == 10

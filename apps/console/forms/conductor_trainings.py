@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms.base import ConsoleForm
-from apps.console.forms.nested_forms import dollars, whole_number
+from apps.console.forms.nested_forms import amount_checked, dollars, whole_number
 from apps.console.forms.trainings import BETTER_HELP, TASKS_HELP, VersionUseForm
 from apps.core.money import micros_of_usd
 from apps.evaluation.models import Suite
@@ -183,10 +183,7 @@ class ConductorTrainingForm(ConsoleForm):
 
     def clean_max_cost_usd(self) -> str:
         """Refuse what is no amount."""
-        most: str = self.cleaned_data["max_cost_usd"]
-        if most and micros_of_usd(most) is None:
-            raise forms.ValidationError(_("Write an amount, such as 0.50."))
-        return most
+        return amount_checked(self.cleaned_data["max_cost_usd"])
 
     def _choices(self, name: str, choices: Sequence[tuple[str, Any]]) -> None:
         field = self.fields[name]

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms.base import ConsoleForm
 from apps.core.errors import InvalidFields, InvalidInput
+from apps.core.money import micros_of_usd
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise as StrOrPromise
@@ -90,6 +91,28 @@ def dollars(label: StrOrPromise, *, hint: StrOrPromise = "") -> forms.CharField:
     widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
     return forms.CharField(
         label=label, required=False, max_length=20, help_text=hint, widget=widget
+    )
+
+
+def amount_checked(text: str) -> str:
+    """Return an amount, or an empty text, as it is. Raises: ValidationError."""
+    if text and micros_of_usd(text) is None:
+        raise forms.ValidationError(_("Write an amount, such as 0.50."))
+    return text
+
+
+def answer_worth(usual: StrOrPromise) -> forms.CharField:
+    """Return a field for what a right answer is worth; `usual`: if it stays empty."""
+    return dollars(
+        _("A right answer is worth (US dollars)"),
+        hint=format_lazy(
+            "{} {}",
+            _(
+                "A plan that costs one percent of it more has to be right one "
+                "percentage point more often. 10000: cost does not count."
+            ),
+            usual,
+        ),
     )
 
 

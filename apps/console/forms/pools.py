@@ -15,13 +15,23 @@ from django.utils.translation import gettext_lazy as _
 from apps.console.forms.deliveries import DELIVERIES
 from apps.console.forms.nested_forms import (
     PathForm,
+    answer_worth,
     dollars,
     flattened,
     name_field,
     whole_number,
 )
+from apps.core.money import usd_text
+from apps.planners.answer_worth import MOST_MICROS
 from apps.pools.attributes import TIER_LIMITS
-from apps.pools.models import Conductor, Pool, TierName, TierPlanner, Worker
+from apps.pools.models import (
+    Conductor,
+    PlannerVersion,
+    Pool,
+    TierName,
+    TierPlanner,
+    Worker,
+)
 from apps.pools.selectors import pool_values
 
 if TYPE_CHECKING:
@@ -39,7 +49,7 @@ _PLANNERS: Mapping[TierName, Sequence[tuple[str, StrOrPromise]]] = {
 }
 HEDGED, SPARED = "is_hedged", "no_substitute_ids"
 DELEGATES = "allows_delegation"
-_CHOICES = ("planner", "delivery", "cost_weight_percent")
+_CHOICES = ("planner", "delivery", "answer_worth_usd")
 """Fields of a tier that are no limits."""
 _PLANNER_LABELS = {
     TierName.MINI: _("Who picks the worker"),
@@ -95,7 +105,7 @@ class PoolForm(PathForm):
         *args: Any,
         workers: Sequence[Worker],
         conductors: Iterable[Conductor],
-        light_version: int | None = None,
+        light_planner: PlannerVersion | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
@@ -118,8 +128,8 @@ class PoolForm(PathForm):
             self.fields.update(
                 {f"tiers.{tier}.{k}": field for k, field in _tier_fields(tier)}
             )
-            if light_version is not None:
-                self._offer_light(tier, light_version)
+            if light_planner is not None:
+                self._offer_light(tier, light_planner)
 
     @property
     def worker_rows(self) -> list[WorkerOption]:
@@ -153,7 +163,8 @@ class PoolForm(PathForm):
         chosen = values["conductor_id"]
         values["conductor_id"] = UUID(chosen) if chosen else None
         for tier in values["tiers"].values():
-            tier["max_cost_usd"] = tier["max_cost_usd"] or None
+            for amount in {"max_cost_usd", "answer_worth_usd"} & tier.keys():
+                tier[amount] = tier[amount] or None
             if values["conductor_id"] is None and not _is_light(tier["planner"]):
                 tier["planner"] = TierPlanner.SINGLE_WORKER
         if not self.cleaned_data["has_ultra"]:
@@ -176,11 +187,11 @@ class PoolForm(PathForm):
         switches = [fields.pop(name) for name in (HEDGED, DELEGATES)]
         return TierFields(choices, list(fields.values()), switches)
 
-    def _offer_light(self, tier: TierName, version: int) -> None:
+    def _offer_light(self, tier: TierName, version: PlannerVersion) -> None:
         light: list[tuple[str, StrOrPromise]] = [
             (
                 TierPlanner.LIGHT,
-                _("The light planner, version %(number)d") % {"number": version},
+                _("The light planner, version %(number)d") % {"number": version.number},
             ),
             (
                 TierPlanner.CASCADE,
@@ -188,16 +199,9 @@ class PoolForm(PathForm):
             ),
         ]
         self._choices(f"tiers.{tier}.planner", [*_PLANNERS[tier], *light])
-        self.fields[f"tiers.{tier}.cost_weight_percent"] = forms.IntegerField(
-            label=_("Worth of cost, %"),
-            min_value=0,
-            max_value=100,
-            help_text=_(
-                "The success, in percentage points, that one answer of the most "
-                "expensive worker has to be worth. 0: cost does not matter."
-            ),
-            widget=forms.NumberInput(attrs={"class": "input"}),
-        )
+        worth = answer_worth(_usual_worth(version))
+        worth.widget.attrs["class"] = "input"
+        self.fields[f"tiers.{tier}.answer_worth_usd"] = worth
 
     def _choices(self, name: str, choices: Iterable[tuple[str, StrOrPromise]]) -> None:
         field = self.fields[name]
@@ -284,6 +288,18 @@ def moved(data: QueryDict, order: str) -> QueryDict:
 
 def _is_light(planner: str) -> bool:
     return TierPlanner(planner) is TierPlanner.LIGHT
+
+
+def _usual_worth(version: PlannerVersion) -> StrOrPromise:
+    """Return what a right answer is worth to a version if a tier does not say."""
+    micros = version.answer_worth_micros
+    if micros is None:
+        return _("Empty: as much as 25 answers of the most expensive worker.")
+    if micros >= MOST_MICROS:
+        return _("Empty: cost does not count, as in the planner's training.")
+    return _("Empty: as in the planner's training, $%(amount)s.") % {
+        "amount": usd_text(micros)
+    }
 
 
 def _tier_fields(tier: TierName) -> Iterator[tuple[str, forms.Field]]:

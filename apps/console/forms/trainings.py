@@ -11,7 +11,12 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms.base import ConsoleForm
-from apps.console.forms.nested_forms import dollars, whole_number
+from apps.console.forms.nested_forms import (
+    amount_checked,
+    answer_worth,
+    dollars,
+    whole_number,
+)
 from apps.core.money import micros_of_usd
 from apps.evaluation.models import Suite
 from apps.evaluation.reports.statistics import tasks_to_find
@@ -42,11 +47,14 @@ class TrainingForm(ConsoleForm):
     folded: ClassVar[tuple[str, ...]] = (
         "embeddings",
         "margin_percent",
-        "cost_weight_percent",
+        "answer_worth_usd",
         "parallel_runs",
         "seed",
     )
-    error_names: ClassVar[dict[str, str]] = {"max_cost_micros": "max_cost_usd"}
+    error_names: ClassVar[dict[str, str]] = {
+        "max_cost_micros": "max_cost_usd",
+        "answer_worth_micros": "answer_worth_usd",
+    }
 
     suite = forms.ChoiceField(
         label=_("Suite"),
@@ -92,14 +100,8 @@ class TrainingForm(ConsoleForm):
     margin_percent = forms.IntegerField(
         label=_("Margin in percentage points"), min_value=0, max_value=50
     )
-    cost_weight_percent = forms.IntegerField(
-        label=_("Worth of cost, %"),
-        min_value=0,
-        max_value=100,
-        help_text=_(
-            "The success, in percentage points, that one answer of the most "
-            "expensive worker has to be worth. 0: cost does not matter."
-        ),
+    answer_worth_usd = answer_worth(
+        _("Empty: as much as 25 answers of the most expensive worker cost today.")
     )
     parallel_runs = whole_number(_("Runs at the same time"), required=True)
     seed = forms.IntegerField(
@@ -137,14 +139,20 @@ class TrainingForm(ConsoleForm):
         usual = DEFAULTS.values()
         given = {n: v for n, v in self.cleaned_data.items() if n in usual}
         most = self.cleaned_data["max_cost_usd"]
-        return {**given, "max_cost_micros": micros_of_usd(most) if most else None}
+        worth = self.cleaned_data["answer_worth_usd"]
+        return {
+            **given,
+            "max_cost_micros": micros_of_usd(most) if most else None,
+            "answer_worth_micros": micros_of_usd(worth) if worth else None,
+        }
 
     def clean_max_cost_usd(self) -> str:
         """Refuse what is no amount."""
-        most: str = self.cleaned_data["max_cost_usd"]
-        if most and micros_of_usd(most) is None:
-            raise forms.ValidationError(_("Write an amount, such as 0.50."))
-        return most
+        return amount_checked(self.cleaned_data["max_cost_usd"])
+
+    def clean_answer_worth_usd(self) -> str:
+        """Refuse what is no amount."""
+        return amount_checked(self.cleaned_data["answer_worth_usd"])
 
     def _choices(self, name: str, choices: Sequence[tuple[str, Any]]) -> None:
         field = self.fields[name]
@@ -159,6 +167,7 @@ class ProbeForm(TrainingForm):
     """
 
     embeddings = None  # type: ignore[assignment]
+    answer_worth_usd = answer_worth(_("Empty: as much as to the version in use."))
     explore_runs = whole_number(
         _("Probes of its roles"),
         required=True,

@@ -283,15 +283,8 @@ def _form(
         initial=initial,
         workers=workers,
         conductors=conductors,
-        light_version=_light_version(pool),
+        light_planner=None if pool is None else pool.planner_version,
     )
-
-
-def _light_version(pool: Pool | None) -> int | None:
-    """Return the version of its light planner that a pool uses, if any."""
-    if pool is None or pool.planner_version is None:
-        return None
-    return pool.planner_version.number
 
 
 def _answering(team_id: uuid.UUID, workers: list[Worker]) -> list[Worker]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 from uuid import UUID
 
 from pydantic import AfterValidator, Field, StringConstraints
@@ -16,11 +16,8 @@ from apps.core.input_parts import InputPart, one_line
 from apps.engine.ports import CallParams, PoolWorker
 from apps.evaluation.systems.earlier import EarlierEvaluation
 from apps.planners.fixed import FixedPlanner
-from apps.pools.types import TierSnapshot
+from apps.pools.types import PlannerSnapshot, TierSnapshot
 from apps.runs.types import UNRESTRICTED, RunRestrictions
-
-if TYPE_CHECKING:
-    from apps.planners.light.model import LightModel
 
 ModelName = Annotated[
     str,
@@ -61,7 +58,7 @@ def short_id(evaluation_id: UUID) -> str:
     return str(evaluation_id)[-SHORT_ID:]
 
 
-def no_light_model(number: int) -> LightModel:
+def no_light_planner(number: int) -> PlannerSnapshot:
     """Stand for a pool without a light planner. Raises: ValueError."""
     raise ValueError(f"the pool has no version {number} of its light planner")
 
@@ -86,16 +83,17 @@ class TaskContext:
     """Returns an earlier evaluation by its id."""
     place: int = 0
     """Of the task among those of its evaluation, from 0."""
-    light_model: Callable[[int], LightModel] = no_light_model
-    """Returns what a version of the pool's light planner knows, by its number."""
+    light_planner: Callable[[int], PlannerSnapshot] = no_light_planner
+    """Returns a version of the pool's light planner by its number."""
 
-    def known_model(self, version: int) -> LightModel:
-        """Return what a version knows of the models that the workers stand for now.
+    def known_planner(self, version: int) -> PlannerSnapshot:
+        """Return a version with what it knows of the models that workers stand for now.
 
         Raises: ValueError if there is no such version.
         """
         now = {worker.name: worker.fingerprint for worker in self.workers}
-        return self.light_model(version).known_now(now)
+        found = self.light_planner(version)
+        return replace(found, model=found.model.known_now(now))
 
     def random(self, purpose: str) -> Random:
         """Return a source of chance that is the same for the same task and seed."""

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from apps.core.money import micros_of_usd, usd_text
 from apps.engine.ports import Pool, PoolWorker
 from apps.evaluation.systems.base import (
     Arrangement,
@@ -21,9 +22,9 @@ from apps.evaluation.systems.base import (
     Values,
     WorkerName,
 )
+from apps.planners.answer_worth import MOST_MICROS, worth_in_force
 from apps.planners.fixed import GivenPlanPlanner
 
-USUAL_WEIGHT = 4
 FEWEST_WORKERS = 4
 """Of the part of a pool that an exploration draws, if the pool has so many."""
 
@@ -32,16 +33,20 @@ class LightPlannerSystem(BaseSystem):
     """What the light planner would do, or one of the best things it could do."""
 
     short_form: ClassVar[str] = (
-        "light:VERSION[:WEIGHT], or near-best:VERSION:PLANS (one of so many best plans "
-        "of a part of the pool, to learn from), or near-best:VERSION:PLANS:WORKER (of "
-        "the whole pool, with that worker in each)"
+        "light:VERSION[:DOLLARS] (what a right answer is worth), or "
+        "near-best:VERSION:PLANS (one of so many best plans of a part of the pool, to "
+        "learn from), or near-best:VERSION:PLANS:WORKER (of the whole pool, with that "
+        "worker in each)"
     )
 
     kind: Literal["light_planner"]
     version: Annotated[int, Field(ge=1)]
     """Of the pool's light planner."""
-    cost_weight_percent: Annotated[int, Field(ge=0, le=100)] = USUAL_WEIGHT
-    """As of a tier."""
+    answer_worth_micros: Annotated[int, Field(ge=1, le=MOST_MICROS)] | None = None
+    """What a right answer is worth. None: as the version was trained."""
+    former_cost_weight: Annotated[int, Field(ge=0, le=100)] | None = None
+    """Of evaluations from before answers had a worth in money: what cost weighed, in
+    percent. It tells systems apart; no plan is made by it any more."""
     plan: Annotated[int, Field(ge=1, le=50)] = 1
     """Number of the plan among those of a task that are drawn."""
     near_best: Annotated[int, Field(ge=0, le=16)] = 0
@@ -58,8 +63,10 @@ class LightPlannerSystem(BaseSystem):
         match parts:
             case ["light", version]:
                 return [{**given, "version": version}]
-            case ["light", version, weight]:
-                return [{**given, "version": version, "cost_weight_percent": weight}]
+            case ["light", version, dollars]:
+                # What is no amount is refused by its field.
+                worth = micros_of_usd(dollars) or dollars
+                return [{**given, "version": version, "answer_worth_micros": worth}]
             case ["near-best", version, plans]:
                 return [{**given, "version": version, "near_best": plans}]
             case ["near-best", version, plans, worker]:
@@ -70,10 +77,11 @@ class LightPlannerSystem(BaseSystem):
     @property
     def label(self) -> str:
         """Return the system's name in reports."""
-        weight = self.cost_weight_percent
         words = f"version {self.version}"
-        if weight != USUAL_WEIGHT:
-            words += f", worth of cost {weight} %"
+        if self.answer_worth_micros is not None:
+            words += f", a right answer for ${usd_text(self.answer_worth_micros)}"
+        if self.former_cost_weight is not None:
+            words += f", worth of cost {self.former_cost_weight} %"
         if self.near_best:
             several = self.near_best > 1
             words += ", " + (f"one of its {self.near_best} " if several else "its ")
@@ -105,7 +113,8 @@ class LightPlannerSystem(BaseSystem):
         from apps.planners.light.planner import LightPlanner
         from apps.planners.light.probes import drawn_belief
 
-        model = task.known_model(self.version)
+        found = task.known_planner(self.version)
+        model = found.model
         chance = task.random(f"near best {self.version} {self.plan}")
         workers = task.workers
         if self.newcomer:
@@ -115,7 +124,8 @@ class LightPlannerSystem(BaseSystem):
             workers = tuple(
                 chance.sample(workers, chance.randint(fewest, len(workers)))
             )
-        planner = LightPlanner(model, self.version, self.cost_weight_percent / 100)
+        worth = worth_in_force(self.answer_worth_micros, found.answer_worth_micros)
+        planner = LightPlanner(model, self.version, worth)
         plans = planner.plans(
             task.prompt,
             _pool(workers),

@@ -96,7 +96,7 @@ class ProbeSystem(BaseSystem):
         # Brings NumPy with it, which a process without light planners does not need.
         from apps.planners.light.probes import PROBES, role_probe
 
-        model = None if self.version is None else task.known_model(self.version)
+        model = None if self.version is None else task.known_planner(self.version).model
         group, turn = divmod(task.place, len(PROBES))
         order = list(PROBES)
         task.shared_random(f"probes {group}").shuffle(order)

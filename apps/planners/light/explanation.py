@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,7 +37,7 @@ def explained(
     kind_words: str,
     is_familiar: bool,
     source: ModelSource,
-    cost_weight: float,
+    worth_micros: float,
     explored: Explored | None = None,
     features: dict[str, Any] | None = None,
 ) -> Explanation:
@@ -49,7 +50,7 @@ def explained(
     has the `rank` of the plan among `of` that could be tried, and the `best` of these.
     `features` is None for a version without embeddings; else it says `by` what the kind
     was found (embedding or ngrams), the `worker` of the embeddings, and why its vector
-    is `missing`.
+    is `missing`. `answer_worth_micros` is None if cost did not count.
     """
     chosen = ranked[0]
     others = [*ranked[1:], *alone]
@@ -63,7 +64,7 @@ def explained(
         "kind_words": kind_words,
         "is_familiar": is_familiar,
         "source": source.value,
-        "cost_weight": cost_weight,
+        "answer_worth_micros": _whole(worth_micros),
         "chosen": _plan(chosen, names),
         "runner_up": _plan(ranked[1], names) if len(ranked) > 1 else None,
         "cheaper": None if cheaper is None else _plan(cheaper, names),
@@ -73,6 +74,10 @@ def explained(
         else explored.values(_plan(explored.best, names)),
         "features": features,
     }
+
+
+def _whole(worth_micros: float) -> int | None:
+    return None if math.isinf(worth_micros) else max(1, round(worth_micros))
 
 
 def _plan(candidate: PlanCandidate, names: Sequence[str]) -> dict[str, Any]:
@@ -118,6 +123,8 @@ def in_words(explanation: Explanation) -> str:
             f"The best plan at half the cost or less: {_described(cheaper)}, "
             f"{_chance(cheaper)}."
         )
+    if (worth := explanation["answer_worth_micros"]) is not None:
+        said.append(f"A right answer is worth ${worth / 1_000_000:.6f}.")
     return " ".join(said)
 
 

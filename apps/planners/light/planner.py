@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple, Self
@@ -14,6 +13,7 @@ from apps.engine.errors import PlanFault, PlanRejected
 from apps.engine.plan import Plan
 from apps.engine.ports import Ask, PlanRequest, Pool, PoolWorker, Task
 from apps.engine.suitability import unsuited
+from apps.planners.answer_worth import worth_by_answers
 from apps.planners.exploration import Explorer
 from apps.planners.light.explanation import Explanation, explained, in_words
 from apps.planners.light.exploring import EXPLORED, Explored, drawn, near_best
@@ -36,8 +36,6 @@ from apps.planners.light.text_features import Floats
 from apps.planners.light.token_costs import Prices, TokenModel, prompt_tokens
 from apps.planners.stickiness import Appraised, Appraiser
 
-COST_WEIGHT = 0.04
-"""Success that one answer of the dearest worker has to be worth, unless set."""
 SEEN_OFTEN = 5.0
 """Graded answers to prompts of a kind, of each worker of a plan, that are enough."""
 RANKED = 16
@@ -57,6 +55,8 @@ class Ranking:
     candidates: tuple[PlanCandidate, ...]
     alone: tuple[PlanCandidate, ...]
     """Each worker on its own, the best one first."""
+    worth_micros: float
+    """What a right answer was worth."""
     features: PromptFeatures = BY_NGRAMS
     """What the kind was found by."""
 
@@ -69,6 +69,7 @@ class _Scope(NamedTuple):
     workers: list[PoolWorker]
     tables: SuccessTables
     costs: tuple[TokenModel, Prices]
+    worth_micros: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,9 @@ class LightPlanner(Explorer, Appraiser):
     model: LightModel
     version: int
     """Which version of the pool's light planner this is."""
-    cost_weight: float = COST_WEIGHT
+    answer_worth_micros: float | None = None
+    """What a right answer is worth. Infinite: cost does not count. None: so many
+    answers of the dearest worker of the request; see `worth_by_answers`."""
     seed: str = ""
     """What decides which plan near the best one is tried in its place. Empty: none."""
     name: str = field(default="light", init=False)
@@ -223,7 +226,9 @@ class LightPlanner(Explorer, Appraiser):
         scope = self._scope(request, features, required)
         names = tuple(worker.name for worker in scope.workers)
         if not names:
-            return Ranking(scope.kind, scope.is_familiar, (), (), (), features)
+            return Ranking(
+                scope.kind, scope.is_familiar, (), (), (), scope.worth_micros, features
+            )
         place = names.index(required) if required in names else None
 
         def best(max_steps: int, number: int) -> tuple[PlanCandidate, ...]:
@@ -234,7 +239,7 @@ class LightPlanner(Explorer, Appraiser):
                     _abilities(request, scope.workers),
                     prompt_tokens=prompt_tokens(request.task.prompt),
                     max_steps=max_steps,
-                    cost_weight=self.cost_weight,
+                    worth_micros=scope.worth_micros,
                     count=number,
                     required=place,
                 )
@@ -243,7 +248,9 @@ class LightPlanner(Explorer, Appraiser):
         alone = best(1, len(names))
         is_familiar = scope.is_familiar
         plans = best(request.max_steps, count) if is_familiar else alone[:count]
-        return Ranking(scope.kind, is_familiar, names, plans, alone, features)
+        return Ranking(
+            scope.kind, is_familiar, names, plans, alone, scope.worth_micros, features
+        )
 
     def _scope(
         self, request: PlanRequest, features: PromptFeatures, required: str | None
@@ -263,7 +270,13 @@ class LightPlanner(Explorer, Appraiser):
             model.tokens._replace(outputs=model.tokens.outputs[:, ids]),
             _prices(workers),
         )
-        return _Scope(kind, is_familiar, workers, every.among(ids), costs)
+        worth = self._worth(len(ids), (*costs, prompt_tokens(prompt)))
+        return _Scope(kind, is_familiar, workers, every.among(ids), costs, worth)
+
+    def _worth(self, workers: int, costs: tuple[TokenModel, Prices, int]) -> float:
+        if self.answer_worth_micros is not None:
+            return self.answer_worth_micros
+        return worth_by_answers(dearest_answer(workers, costs) if workers else 0)
 
     async def appraise(
         self, request: PlanRequest, last: Plan, new: Plan
@@ -282,9 +295,7 @@ class LightPlanner(Explorer, Appraiser):
         before, after = appraisals
         if before is None or after is None:
             return None
-        dearest = dearest_answer(len(scope.workers), costs)
-        worth = dearest / self.cost_weight if self.cost_weight else math.inf
-        return Appraised(before, after, worth)
+        return Appraised(before, after, scope.worth_micros)
 
     def _explained(
         self,
@@ -301,7 +312,7 @@ class LightPlanner(Explorer, Appraiser):
             kind_words=self.model.kinds.examples[ranking.kind],
             is_familiar=ranking.is_familiar,
             source=self.model.source,
-            cost_weight=self.cost_weight,
+            worth_micros=ranking.worth_micros,
             explored=explored,
             features=ranking.features.values(self.model.kinds.embedded),
         )

@@ -113,18 +113,17 @@ def best_candidates(
     *,
     prompt_tokens: int,
     max_steps: int,
-    cost_weight: float,
+    worth_micros: float,
     count: int,
     required: int | None = None,
 ) -> list[PlanCandidate]:
     """Return the `count` best plans, the best one first; none if no worker may answer.
 
-    `cost_weight` is the success that one answer of the dearest worker has to be worth.
+    `worth_micros` is what a right answer is worth; infinite: cost does not count.
     `required` is the place of a worker that has a step in each plan. None: any may.
     """
     tokens, prices = costs
     n = len(tables.solve)
-    dearest = dearest_answer(n, (tokens, prices, prompt_tokens))
     found: list[PlanCandidate] = []
     for template in TEMPLATES:
         if len(template) > max_steps:
@@ -132,7 +131,7 @@ def best_candidates(
         chosen = choices(template, n)
         success = template_success(template, tables)
         cost = template_costs(template, chosen, tokens, prices, prompt_tokens)
-        value = success - cost_weight * cost / dearest if dearest else success.copy()
+        value = success - cost / worth_micros
         value[~_is_possible(chosen, abilities)] = -np.inf
         if required is not None:
             value[~(chosen == required).any(axis=1)] = -np.inf

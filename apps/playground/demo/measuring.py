@@ -90,7 +90,7 @@ def _evaluated(
     """Compare the tiers with what a training compares its versions with."""
     snapshot = pool_snapshot(pool.team_id, pool.name)
     _, *rivals = gate_systems(
-        0,
+        None,
         version=training.version or 0,
         present=None,
         best=training.best_worker,

@@ -23,8 +23,10 @@ _kept: OrderedDict[uuid.UUID, LightModel] = OrderedDict()
 _lock = Lock()
 
 
-def light_model(team_id: uuid.UUID, pool_id: uuid.UUID, number: int) -> LightModel:
-    """Return what a version of a pool's light planner knows. Blocks.
+def light_planner(
+    team_id: uuid.UUID, pool_id: uuid.UUID, number: int
+) -> PlannerSnapshot:
+    """Return a version of a pool's light planner. Blocks.
 
     Raises: ValueError if there is no such version; SecretUnreadable; PoolUnusable.
     """
@@ -32,7 +34,7 @@ def light_model(team_id: uuid.UUID, pool_id: uuid.UUID, number: int) -> LightMod
     found = planner_snapshot(rows.filter(number=number).first())
     if found is None:
         raise ValueError(f"the pool has no version {number} of its light planner")
-    return found.model
+    return found
 
 
 def planner_snapshot(version: PlannerVersion | None) -> PlannerSnapshot | None:
@@ -48,7 +50,9 @@ def planner_snapshot(version: PlannerVersion | None) -> PlannerSnapshot | None:
             while len(_kept) > MAX_KEPT:
                 _kept.popitem(last=False)
         _kept.move_to_end(version.id)
-        return PlannerSnapshot(version.number, _kept[version.id])
+        return PlannerSnapshot(
+            version.number, _kept[version.id], version.answer_worth_micros
+        )
 
 
 def _opened(version: PlannerVersion) -> LightModel:

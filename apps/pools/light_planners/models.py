@@ -54,6 +54,12 @@ class PlannerVersion(models.Model):
         return ModelSource(self.fit.get("source", ModelSource.FITTED))
 
     @property
+    def answer_worth_micros(self) -> int | None:
+        """Return what a right answer is worth to it; None: its fit does not say."""
+        worth: int | None = self.fit.get("answer_worth_micros")
+        return worth
+
+    @property
     def is_site_default(self) -> bool:
         """Say whether it is the site's default with the workers' profiles."""
         return self.source is ModelSource.SITE_DEFAULT

@@ -41,6 +41,9 @@ class PlannerFit:
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     """Of the model behind each worker that it was fitted on. One that is not there is
     not known."""
+    answer_worth_micros: int | None = None
+    """What a right answer is worth to it, unless a tier says. None: so many answers of
+    the dearest worker of each request; see `apps.planners.answer_worth`."""
 
     def values(self) -> dict[str, Any]:
         """Return it as JSON values, as `PlannerVersion.fit` has them."""
@@ -52,6 +55,7 @@ class PlannerFit:
             "source": self.source.value,
             "embedding": None if self.embedding is None else dict(self.embedding),
             "fingerprints": dict(self.fingerprints),
+            "answer_worth_micros": self.answer_worth_micros,
         }
 
 

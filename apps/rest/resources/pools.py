@@ -58,7 +58,7 @@ ETAG = OpenApiParameter(
 )
 TIER: dict[str, Any] = {
     "planner": "conductor",
-    "cost_weight_percent": 4,
+    "answer_worth_usd": "0.01",
     "max_steps": 5,
     "max_rounds": 1,
     "max_parallel": 4,
@@ -97,13 +97,12 @@ class TierInput(Input):
         required=False,
         help_text="`light` and `cascade` need a version of the light planner in use.",
     )
-    cost_weight_percent = Whole(
-        min_value=0,
-        max_value=100,
+    answer_worth_usd = Dollars(
         required=False,
-        help_text="For the light planner: the success, in points of a hundred, that "
-        "one answer of the dearest worker has to be worth. 0: cost does not matter. "
-        "Default: 4.",
+        allow_null=True,
+        help_text="For the light planner: what a right answer is worth. A plan that "
+        "costs a tenth of it has to be right in ten points of a hundred more. 10000, "
+        "the most: cost does not count. Null: as the planner was trained.",
     )
     max_steps = Whole(min_value=1, max_value=50, required=False)
     max_rounds = Whole(min_value=1, max_value=10, required=False)
@@ -181,8 +180,11 @@ class TierOutput(Output):
     """What a run with this tier may use. Null: no limit."""
 
     planner = serializers.ChoiceField(choices=TierPlanner.choices)
-    cost_weight_percent = serializers.IntegerField(
-        help_text="What cost is worth to the light planner."
+    answer_worth_usd = serializers.RegexField(
+        PLAIN_DOLLARS,
+        allow_null=True,
+        help_text="What a right answer is worth to the light planner. Null: as the "
+        "version that plans was trained.",
     )
     max_steps = serializers.IntegerField()
     max_rounds = serializers.IntegerField()

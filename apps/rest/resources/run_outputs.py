@@ -240,8 +240,11 @@ class PlanExplanationOutput(Output):
         choices=MODEL_SOURCES,
         help_text="site_default: of the workers it knows their profiles alone.",
     )
-    cost_weight = serializers.FloatField(
-        help_text="Success that one answer of the dearest worker has to be worth."
+    answer_worth_usd = DollarsOut(
+        source="answer_worth_micros",
+        allow_null=True,
+        help_text="What a right answer is worth. null: cost did not count, or the run "
+        "is from before answers had a worth.",
     )
     chosen = PlanOptionOutput()
     runner_up = PlanOptionOutput(allow_null=True)
@@ -333,6 +336,7 @@ class RunDetailOutput(RunOutput):
 
 
 OLDER = {
+    "answer_worth_micros": None,
     "explored": None,
     "features": None,
     "is_familiar": True,

@@ -23,6 +23,7 @@ from apps.engine.ports import Planner, Pool, PoolWorker
 from apps.engine.usage import Price
 from apps.llm.protocols.registry import extra_params_of
 from apps.llm.types import Endpoint
+from apps.planners.answer_worth import worth_in_force
 from apps.planners.cascade import PlannerCascade
 from apps.planners.fixed import FixedPlanner, SingleWorkerPlanner
 from apps.planners.language_model import LanguageModelPlanner
@@ -297,7 +298,8 @@ def _light(snapshot: PoolSnapshot, tier: TierSnapshot) -> LightPlanner:
             f"pool {snapshot.name!r} has no light planner, which this tier needs",
             param="model",
         )
-    return LightPlanner(found.model, found.number, tier.cost_weight_percent / 100)
+    worth = worth_in_force(tier.answer_worth_micros, found.answer_worth_micros)
+    return LightPlanner(found.model, found.number, worth)
 
 
 def _cascade(snapshot: PoolSnapshot, tier: TierSnapshot) -> Planner:

@@ -22,9 +22,10 @@ from apps.core.errors import ConductorError
 from apps.core.scoping import TeamQuerySet
 from apps.evaluation.services import evaluation_start
 from apps.evaluation.systems.base import carrier_tier
+from apps.planners.answer_worth import worth_in_force
 from apps.planners.light.planner import LightPlanner
 from apps.pools.models import Pool
-from apps.pools.selectors import access_pool, light_model, pool_fingerprints
+from apps.pools.selectors import access_pool, light_planner, pool_fingerprints
 from apps.training.conductor.attended import AttendedTrainer
 from apps.training.conductor.claimed import ClaimedTraining, ConductorTrainingEnded
 from apps.training.conductor.folders import (
@@ -261,10 +262,13 @@ class ConductorTrainingDriver:
         """Return the light planner that it learns from."""
         number = self._row.planner_number
         try:
-            model = light_model(self._row.team_id, self._row.pool_id, number)
+            found = light_planner(self._row.team_id, self._row.pool_id, number)
         except ValueError as exc:
             raise ConductorTrainingEnded(ConductorOutcome.FAILED, str(exc)) from exc
-        return LightPlanner(model, number, self._plan.cost_weight_percent / 100)
+        worth = worth_in_force(
+            self._plan.answer_worth_micros, found.answer_worth_micros
+        )
+        return LightPlanner(found.model, number, worth)
 
     # --- the gate ---------------------------------------------------------------------
 

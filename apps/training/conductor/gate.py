@@ -36,7 +36,7 @@ def conductor_gate_systems(
     return [
         *systems,
         *gate_systems(
-            plan.cost_weight_percent,
+            plan.answer_worth_micros,
             version=planner_number,
             present=planner_in_use,
             best=best,

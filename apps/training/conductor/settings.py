@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, StringConstraints
 
 from apps.core.input_parts import InputPart, one_line
+from apps.planners.answer_worth import MOST_MICROS
 from apps.training.conductor.training_folder import (
     GrpoJob,
     Method,
@@ -95,8 +96,9 @@ class ConductorTrainingPlan(InputPart):
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     held_out_tasks: Annotated[int, Field(ge=10, le=2_000)] = 120
     """Tasks of the comparison, drawn equally from each family."""
-    cost_weight_percent: Annotated[int, Field(ge=0, le=100)] = 4
-    """Of the light planner that it learns from and is compared with; as of a tier."""
+    answer_worth_micros: Annotated[int, Field(ge=1, le=MOST_MICROS)] | None = None
+    """What a right answer is worth to the light planner that it learns from and is
+    compared with. None: as that was trained."""
     margin_percent: Annotated[int, Field(ge=0, le=50)] = 5
     """Accuracy, in points of a hundred, that it may be short of the best of the others
     at most, if it costs half or less."""

@@ -18,6 +18,7 @@ from pydantic import Field, ValidationError
 from apps.core.errors import InvalidInput
 from apps.core.input_parts import InputPart, faults_of
 from apps.core.keyring import unseal
+from apps.planners.answer_worth import MOST_MICROS
 from apps.planners.light.sources import ModelSource
 from apps.pools.models import PlannerVersion
 from apps.pools.services import PlannerFit
@@ -42,6 +43,7 @@ class RecordedFit(InputPart):
     data_digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     source: ModelSource = ModelSource.FITTED
     embedding: dict[str, Any] | None = None
+    answer_worth_micros: Annotated[int, Field(ge=1, le=MOST_MICROS)] | None = None
     best_by_family: dict[str, str] = Field(default_factory=dict)
     """The worker that was right most often alone, by family of tasks."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -73,7 +74,7 @@ def _expected(
         tuple(PoolWorker(name) for name in fitted.model.workers),
         fallback=fitted.model.workers[0],
     )
-    planner = LightPlanner(fitted.model, version=0, cost_weight=0.0)
+    planner = LightPlanner(fitted.model, version=0, answer_worth_micros=math.inf)
     prompts = list(dict.fromkeys(run.prompt for run in runs))[:PROMPTS]
     vectors = {} if embedding is None else embedding.vectors
     found = [

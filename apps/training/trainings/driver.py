@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from django.db import transaction
@@ -57,6 +58,7 @@ from apps.training.trainings.settings import (
     trial_systems,
 )
 from apps.training.trainings.site_defaults import site_default
+from apps.training.trainings.worth import trained_worth
 
 READ_A_STEP = 50
 """Runs that are read before others get their turn."""
@@ -129,10 +131,10 @@ class TrainingDriver:
     def _explore_near_best(self) -> Iterator[bool]:
         runs = self._plan.near_best_runs
         plans, tasks = plans_of_tasks(runs, self._training_tasks())
-        version, weight = self._version, self._plan.cost_weight_percent
-        systems = near_best_systems(plans, version, weight)
+        version, worth = self._version, self._plan.answer_worth_micros
+        systems = near_best_systems(plans, version, worth)
         if newcomer := self._plan.newcomer:
-            systems = trial_systems(plans, version, weight, newcomer)
+            systems = trial_systems(plans, version, worth, newcomer)
         yield from self._evaluate("near_best", systems, "training", tasks)
 
     def _training_tasks(self) -> int:
@@ -210,18 +212,18 @@ class TrainingDriver:
         now = pool_fingerprints(self._pool())
         tally, measured = LearningTally(), MeasuredWorkers(now)
         answering = AnsweringModels(now)
-        prompts = PromptsToEmbed(self._plan.embeddings)
+        to_embed = PromptsToEmbed(self._plan.embeddings)
         runs: list[LoggedRun] = []
         for number, record in enumerate(self._records()):
             tally.add(record)
             measured.add(record)
             answering.add(record)
-            prompts.add(record)
+            to_embed.add(record)
             runs.append(record.run)
             if number % READ_A_STEP == 0:
                 yield False
         workers = [name for name in self._workers if tally.by_worker[name]]
-        vectors = yield from self._embed(prompts)
+        vectors = yield from self._embed(to_embed)
         known = answering.fingerprints(workers)
         with fit_process(runs, workers, self._plan.seed, vectors, known) as process:
             while (found := process.result()) is None:
@@ -237,7 +239,8 @@ class TrainingDriver:
         )
         stage = Stage(self._training.stage)
         points = [{"stage": stage.value, **point} for point in found.curve]
-        self._keep(found.stored, fit, measured, points)
+        prompts = [run.prompt for run in runs]
+        self._keep(found.stored, fit, prompts, measured, points)
 
     def _embed(
         self, prompts: PromptsToEmbed
@@ -278,18 +281,25 @@ class TrainingDriver:
     def _keep_default(self) -> None:
         """Keep the site's default with the profiles that the workers have now."""
         default = site_default(self._pool())
-        self._keep(default.stored, default.fit, default.measured, [])
+        self._keep(default.stored, default.fit, default.prompts, default.measured, [])
 
     @transaction.atomic
     def _keep(
         self,
         stored: bytes,
         fit: PlannerFit,
+        prompts: Sequence[str],
         measured: MeasuredWorkers,
         points: Sequence[Values],
     ) -> None:
+        worth = trained_worth(
+            self._training, self._plan, self._snapshot, stored, prompts
+        )
         version = planner_version_add(
-            pool=self._training.pool, stored=stored, fit=fit, actor=self._actor
+            pool=self._training.pool,
+            stored=stored,
+            fit=replace(fit, answer_worth_micros=worth),
+            actor=self._actor,
         )
         self._save(
             version=version.number,
@@ -313,7 +323,7 @@ class TrainingDriver:
         present = pool.planner_version
         tiers = self._snapshot.tiers
         systems = gate_systems(
-            self._plan.cost_weight_percent,
+            self._plan.answer_worth_micros,
             version=version,
             present=None if present is None else present.number,
             best=self._training.best_worker,

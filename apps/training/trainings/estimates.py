@@ -148,7 +148,7 @@ def _parts(
         yield exploration_systems(plans), "training", tasks
     tiers = snapshot.tiers
     compared = gate_systems(
-        plan.cost_weight_percent,
+        plan.answer_worth_micros,
         version=0,
         present=number,
         best=workers[0],

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from apps.core.input_parts import InputPart
+from apps.planners.answer_worth import MOST_MICROS
 from apps.planners.light.exploring import NEAR_BEST
 
 MAX_PLANS = 50
@@ -34,8 +35,10 @@ class TrainingPlan(InputPart):
     """Tasks of the comparison, drawn equally from each family."""
     parallel_runs: Annotated[int, Field(ge=1, le=64)] = 48
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    cost_weight_percent: Annotated[int, Field(ge=0, le=100)] = 4
-    """As of a tier."""
+    answer_worth_micros: Annotated[int, Field(ge=1, le=MOST_MICROS)] | None = None
+    """What a right answer is worth to the version, and so to tiers that do not say.
+    None: 25 answers of the dearest worker at the prices of the first fit; a training
+    for a newcomer goes on with what the version in use has."""
     margin_percent: Annotated[int, Field(ge=0, le=50)] = 5
     """Accuracy, in points of a hundred, that it may be short of the best of the others
     at most, if it costs half or less."""
@@ -99,13 +102,13 @@ def exploration_systems(plans: int) -> list[Values]:
     return [{"kind": "exploration", "plan": number + 1} for number in range(plans)]
 
 
-def near_best_systems(plans: int, version: int, weight: int) -> list[Values]:
+def near_best_systems(plans: int, version: int, worth: int | None) -> list[Values]:
     """Return the systems of the second exploration."""
     return [
         {
             "kind": "light_planner",
             "version": version,
-            "cost_weight_percent": weight,
+            "answer_worth_micros": worth,
             "near_best": NEAR_BEST,
             "plan": number + 1,
         }
@@ -119,14 +122,16 @@ def probe_systems(plans: int, newcomer: str, version: int | None) -> list[Values
     return [{**given, "plan": number + 1} for number in range(plans)]
 
 
-def trial_systems(plans: int, version: int, weight: int, newcomer: str) -> list[Values]:
+def trial_systems(
+    plans: int, version: int, worth: int | None, newcomer: str
+) -> list[Values]:
     """Return the systems of the second exploration, for a newcomer."""
-    near = near_best_systems(plans, version, weight)
+    near = near_best_systems(plans, version, worth)
     return [{**system, "near_best": 1, "newcomer": newcomer} for system in near]
 
 
 def gate_systems(
-    cost_weight_percent: int,
+    answer_worth_micros: int | None,
     *,
     version: int,
     present: int | None,
@@ -139,7 +144,7 @@ def gate_systems(
     `present` is the version in use, if any; `best` the one of `workers` that was right
     most often alone; `max_steps` is what plans may have.
     """
-    light = {"kind": "light_planner", "cost_weight_percent": cost_weight_percent}
+    light = {"kind": "light_planner", "answer_worth_micros": answer_worth_micros}
     systems: list[Values] = [{**light, "version": version}]
     if present is not None and present != version:
         systems.append({**light, "version": present})

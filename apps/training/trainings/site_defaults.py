@@ -36,6 +36,8 @@ class SiteDefault:
     """As `LightModel.to_bytes`."""
     fit: PlannerFit
     measured: MeasuredWorkers
+    prompts: Sequence[str]
+    """Of the tasks that its workers were calibrated with."""
 
 
 def calibrated_profiles(pool: Pool) -> Profiles:
@@ -102,7 +104,8 @@ def site_default(pool: Pool) -> SiteDefault:
         source=ModelSource.SITE_DEFAULT,
         fingerprints={name: known[name] for name in model.workers},
     )
-    return SiteDefault(model.to_bytes(), fit, measured)
+    every = [prompt for of_family in prompts.values() for prompt in of_family]
+    return SiteDefault(model.to_bytes(), fit, measured, every)
 
 
 def _prompts(team_id: UUID, profiles: Profiles) -> dict[str, list[str]]:

@@ -190,6 +190,7 @@ def test_words_say_why_there_is_no_vector():
         "runner_up": None,
         "cheaper": None,
         "chosen": {"steps": [], "success": 1.0, "cost_micros": 0},
+        "answer_worth_micros": None,
         "features": {"by": "ngrams", "worker": "e", "missing": "it is away"},
     }
     assert "without the vector of e: it is away." in in_words(said)

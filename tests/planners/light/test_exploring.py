@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -33,7 +34,7 @@ from tests.planners.builders import unasked
 from tests.planners.light.builders import asked, model, worker
 
 POOL = [worker("ada"), worker("ben"), worker("cat")]
-EQUALS = LightPlanner(model(), 7, cost_weight=0.0)
+EQUALS = LightPlanner(model(), 7, answer_worth_micros=math.inf)
 """Nothing is known of its workers: all plans are as good as each other."""
 SEEDS = [f"run {number}" for number in range(200)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -99,7 +100,7 @@ def best(found: SuccessTables, n: int, *, prices=None, able=None, last=None, **m
     given = Abilities(
         np.array(able or [True] * n), np.array(last or able or [True] * n)
     )
-    options = {"max_steps": 5, "cost_weight": 0.02, "count": 16} | more
+    options = {"max_steps": 5, "worth_micros": 7_500.0, "count": 16} | more
     return best_candidates(
         found, costs(n, prices or [1e6] * n), given, prompt_tokens=50, **options
     )
@@ -150,7 +151,9 @@ def test_the_best_plan_is_the_best_of_all():
         for template in TEMPLATES
         for row in choices(template, 4)
     )
-    assert best(found, 4, cost_weight=0.0)[0].success == pytest.approx(max(everything))
+    assert best(found, 4, worth_micros=math.inf)[0].success == pytest.approx(
+        max(everything)
+    )
 
 
 def test_of_equal_plans_the_shorter_one_is_chosen():
@@ -161,17 +164,29 @@ def test_of_equal_plans_the_shorter_one_is_chosen():
         np.full((3, 2), 0.5),
         np.full((4, 2), 0.5),
     )
-    assert len(best(same, 2, cost_weight=0.0)[0].workers) == 1
+    assert len(best(same, 2, worth_micros=math.inf)[0].workers) == 1
 
 
 def test_a_dear_worker_has_to_be_worth_its_cost():
     found = tables(2, 0)._replace(solve=np.array([0.60, 0.61]))
     prices = [1e6, 10e6]
     chosen = [
-        best(found, 2, prices=prices, max_steps=1, cost_weight=weight)[0].workers
-        for weight in (0.0, 0.02)
+        best(found, 2, prices=prices, max_steps=1, worth_micros=worth)[0].workers
+        for worth in (math.inf, 75_000.0)
     ]
     assert chosen == [(1,), (0,)]
+
+
+def test_a_dearer_worker_is_left_and_the_others_stay_as_dear_as_they_were():
+    """What a right answer is worth does not move with the price of one worker."""
+    found = tables(3, 0)._replace(solve=np.array([0.90, 0.88, 0.60]))
+    before, after = (
+        best(found, 3, prices=prices, max_steps=1, worth_micros=100_000.0)
+        for prices in ([1e6, 1e6, 1e4], [50e6, 1e6, 1e4])
+    )
+    assert [each.workers for each in before] == [(0,), (1,), (2,)]
+    assert [each.workers for each in after] == [(1,), (0,), (2,)]
+    assert after[0] == before[1] and after[2] == before[2]
 
 
 def test_plans_for_nothing_cost_nothing():

@@ -79,6 +79,7 @@ VERSION: dict[str, Any] = {
         "source": "fitted",
         "embedding": None,
         "fingerprints": {"a": "5d0c9a1b7e3f2846", "b": "c81e728d9d4c2f63"},
+        "answer_worth_micros": 10_501,
     },
     "gate": GATE,
     "created_by": "Alice",
@@ -128,7 +129,7 @@ class TrainingInput(Input):
     settings = serializers.DictField(
         required=False,
         help_text="explore_runs, near_best_runs, held_out_tasks, parallel_runs, seed, "
-        "cost_weight_percent, margin_percent, tiers, max_cost_micros; embeddings (an "
+        "answer_worth_micros, margin_percent, tiers, max_cost_micros; embeddings (an "
         "embedding worker of the pool); newcomer (a worker to probe), or from_profiles "
         "(true: measure the site's default). docs/training.md describes them.",
     )
@@ -189,7 +190,9 @@ class PlannerVersionOutput(Output):
     )
     fit = serializers.DictField(
         help_text="runs, graded_steps, kinds and workers; embedding: null, or worker, "
-        "model, width (of vectors), prompts and left_out (prompts without a vector)."
+        "model, width (of vectors), prompts and left_out (prompts without a vector); "
+        "answer_worth_micros: what a right answer is worth to it. Null: 25 answers of "
+        "the dearest worker of each request."
     )
     gate = serializers.DictField(
         allow_null=True,
