@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import orjson
 
-from apps.pools.base_urls import origin
+from apps.pools.base_urls import host_of, origin
 
 if TYPE_CHECKING:
     from apps.pools.models import Pool, Worker
@@ -31,18 +32,36 @@ def model_fingerprint(values: Mapping[str, Any]) -> str:
 
     The values are those that a row has, or the document of a pool's version.
     """
-    address = str(values["base_url"])
     params = {name: values[name] for name in PARAMS if values.get(name)}
     if isinstance(body := params.get("extra_body"), str):  # as versions have it
         params["extra_body"] = orjson.loads(body)
     parts = [
         str(values.get("protocol") or "openai"),
-        f"{origin(address)}{urlsplit(address).path.rstrip('/')}",
+        _place(str(values["base_url"])),
         str(values["model"]),
         params,
     ]
     written = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(written).hexdigest()[:DIGITS]
+
+
+def _place(address: str) -> str:
+    """Return an address in the form in which equal ones are equal.
+
+    Of a server on the same machine the port does not count: a restart may change it.
+    """
+    path = urlsplit(address).path.rstrip("/")
+    host = host_of(address)
+    return f"{host if _is_loopback(host) else origin(address)}{path}"
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def worker_fingerprint(worker: Worker) -> str:

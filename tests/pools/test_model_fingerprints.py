@@ -51,6 +51,17 @@ def test_the_order_of_a_body_is_no_difference():
     )
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
+def test_on_the_same_machine_the_port_is_no_difference(host):
+    one, other = (
+        model_fingerprint({"base_url": f"http://{host}:{port}/v1", "model": "big-1"})
+        for port in (8100, 40_000)
+    )
+    assert one == other
+    elsewhere = [{**USUAL, "base_url": f"http://10.0.0.1:{n}/v1"} for n in (1, 2)]
+    assert model_fingerprint(elsewhere[0]) != model_fingerprint(elsewhere[1])
+
+
 @pytest.mark.django_db
 def test_row_version_and_snapshot_have_the_same_one(team):
     worker = make_worker(team, name="one")

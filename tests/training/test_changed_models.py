@@ -138,7 +138,7 @@ def page_of(user: Any, path: str) -> str:
     "values",
     [
         {"model": "sim-flint"},
-        {"base_url": "http://127.0.0.1:8/v1"},
+        {"base_url": "http://127.0.0.1:9/v2"},
         {"protocol": "anthropic"},
         {"reasoning_effort": "high"},
         {"thinking_budget_tokens": 2_000},
