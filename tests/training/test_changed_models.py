@@ -48,7 +48,7 @@ def pool(cast) -> Pool:
     return found
 
 
-def changed(cast: Any, name: str, **values: Any) -> None:
+def changed(cast: Any, name: str, /, **values: Any) -> None:
     """Change a worker over REST."""
     worker = cast.team.workers.get(name=name)
     answer = member(cast.alice).patch(f"workers/{worker.id}/", values)
@@ -88,6 +88,15 @@ def test_a_changed_model_is_no_longer_promised_what_the_old_one_could(site: Site
     assert promised(site, "sim-delta") == before
 
 
+def test_a_renamed_worker_is_promised_what_it_was(site: Site):
+    pool: Pool = site.cast.team.pools.get(is_default=True)
+    known_version(pool)
+    before = promised(site, "sim-delta")
+    changed(site.cast, "sim-delta", name="delta")
+    assert promised(site, "delta") == before
+    assert newcomers_of(site.cast, pool) == []
+
+
 # --- learning data --------------------------------------------------------------------
 
 
@@ -118,6 +127,16 @@ def test_learning_data_says_which_model_answered(site: Site):
 
 def workers_of(record: LearningRecord) -> set[str]:
     return {step.worker for step in record.run.steps}
+
+
+def test_learning_data_follows_a_worker_to_its_new_name(site: Site):
+    team, pool = site.cast.team, pool_name(site)
+    explored(site)
+    changed(site.cast, "sim-delta", name="delta")
+    records = list(learning_records(team.id, pool))
+    assert set.union(*map(workers_of, records)) == {"delta", "sim-birch"}
+    (counted,) = member(site.cast.alice).get("learning/data/").json()["pools"]
+    assert counted["former_runs"] == 0
 
 
 # --- newcomers and pages --------------------------------------------------------------

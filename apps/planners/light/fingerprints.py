@@ -6,6 +6,7 @@ not known, and counts as the same model.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -27,3 +28,19 @@ def changed_workers(known: Mapping[str, str], now: Mapping[str, str]) -> frozens
         for name, former in known.items()
         if is_another_model(former, now.get(name, ""))
     )
+
+
+def renamed_workers(known: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+    """Return the names now of workers that kept their model, by those that are gone.
+
+    A new name that two could have had, or a model that two new names have, is no name
+    of either: which of them it was is not known.
+    """
+    gone = Counter(model for name, model in known.items() if name not in now)
+    fresh = Counter(model for name, model in now.items() if name not in known)
+    new_names = {model: name for name, model in now.items() if name not in known}
+    return {
+        name: new_names[model]
+        for name, model in known.items()
+        if name not in now and model and gone[model] == fresh[model] == 1
+    }

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from apps.planners.light.familiar_words import FamiliarWords
-from apps.planners.light.fingerprints import changed_workers
+from apps.planners.light.fingerprints import changed_workers, renamed_workers
 from apps.planners.light.former_models import (
     discounted_counts,
     discounted_profiles,
@@ -49,6 +49,10 @@ than nearly all, questions about other things hardly ever so many."""
 
 MAX_KNOWN = 16
 """Discounted models that are remembered beside one."""
+
+
+_Changes = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
+"""Fingerprints of changed workers, and new names of renamed ones."""
 
 
 class UnreadableModel(ValueError):
@@ -109,31 +113,42 @@ class LightModel:
     def known_now(self, fingerprints: Mapping[str, str]) -> LightModel:
         """Return what is known of the models that the workers' names stand for now.
 
-        Answers of another model under the same name count little. The result is
-        remembered, because each plan asks for it.
+        Answers of another model under the same name count little, and a worker that
+        was renamed has its new name. The result is remembered, because each plan asks
+        for it.
         """
-        changed = changed_workers(self.fingerprints, fingerprints)
-        if not changed.intersection(self.workers):
+        known = {name: self.fingerprints.get(name, "") for name in self.workers}
+        changed = changed_workers(known, fingerprints)
+        renamed = renamed_workers(known, fingerprints)
+        if not (changed or renamed):
             return self
-        key = frozenset((name, fingerprints[name]) for name in changed)
+        models = {name: fingerprints[name] for name in changed}
+        key = (frozenset(models.items()), frozenset(renamed.items()))
         if key not in self._known_now:
             if len(self._known_now) >= MAX_KNOWN:
                 self._known_now.clear()
-            self._known_now[key] = self._discounted(dict(key))
+            self._known_now[key] = self._as_now({**known, **models}, renamed)
         return self._known_now[key]
 
-    def _discounted(self, now: Mapping[str, str]) -> LightModel:
-        is_changed = np.array([float(name in now) for name in self.workers])
-        share = discounts(self.profiles, is_changed)
+    def _as_now(
+        self, models: Mapping[str, str], renamed: Mapping[str, str]
+    ) -> LightModel:
+        """Return the model with each worker's fingerprint and name as they are now."""
+        known = self.fingerprints
+        is_changed = [known.get(name, "") != models[name] for name in self.workers]
+        share = discounts(self.profiles, np.array(is_changed, np.float64))
+        names = tuple(renamed.get(name, name) for name in self.workers)
+        fingerprints = dict(zip(names, models.values(), strict=True))
         return replace(
             self,
+            workers=names,
             profiles=discounted_profiles(self.profiles, share),
             counts=discounted_counts(self.counts, share),
-            fingerprints={**self.fingerprints, **now},
+            fingerprints={name: each for name, each in fingerprints.items() if each},
         )
 
     @cached_property
-    def _known_now(self) -> dict[frozenset[tuple[str, str]], LightModel]:
+    def _known_now(self) -> dict[_Changes, LightModel]:
         return {}
 
     @cached_property

@@ -22,7 +22,7 @@ from apps.runs.selectors import prompt_confines, run_views
 from apps.runs.types import PromptConfines
 from apps.training.learning_data.graded_runs import graded_runs
 from apps.training.learning_data.records import GradedRun, LearningRecord
-from apps.training.learning_data.served_models import Fingerprints, ServedModels
+from apps.training.learning_data.served_models import ServedAs, ServedModels, Workers
 
 READ_AT_ONCE = 25
 """Runs whose texts are in memory together."""
@@ -55,12 +55,12 @@ def _read(
 ) -> Iterator[LearningRecord]:
     ids = [graded.run_id for graded in some]
     views, grades = dict(run_views(team_id, ids)), _grades(team_id, ids)
-    models = served.of(ids)
+    workers = served.of(ids)
     for graded in some:
         view, run_id = views.get(graded.run_id), graded.run_id
         if view is not None:
             of_steps = grades.get(run_id, {})
-            record = _record(graded, view, of_steps, models.get(run_id, {}))
+            record = _record(graded, view, of_steps, workers.get(run_id, {}))
             if record is not None:
                 yield record
 
@@ -76,7 +76,7 @@ def _grades(team_id: UUID, run_ids: Sequence[UUID]) -> dict[UUID, StepGrades]:
 
 
 def _record(
-    graded: GradedRun, view: RunView, grades: StepGrades, models: Fingerprints
+    graded: GradedRun, view: RunView, grades: StepGrades, workers: Workers
 ) -> LearningRecord | None:
     """Return a run with the plan that answered it; None: its texts are not there.
 
@@ -90,11 +90,12 @@ def _record(
         return None
     *earlier, last = round_.steps
     steps = [
-        _step(step, role_of_step(step, view.prompt), grades, models) for step in earlier
+        _step(step, role_of_step(step, view.prompt), grades, workers)
+        for step in earlier
     ]
     # Whatever it was asked, its answer is the run's.
     role = StepRole.SOLVE if not last.access else role_of_step(last, view.prompt)
-    steps.append(_step(last, role, {last.place: graded.grade}, models))
+    steps.append(_step(last, role, {last.place: graded.grade}, workers))
     costs = [step.full_cost for step in round_.steps]
     return LearningRecord(
         graded,
@@ -122,14 +123,15 @@ def role_of_step(step: StepView, prompt: str) -> StepRole:
 
 
 def _step(
-    step: StepView, role: StepRole, grades: StepGrades, models: Fingerprints
+    step: StepView, role: StepRole, grades: StepGrades, workers: Workers
 ) -> LoggedStep:
+    served = workers.get(step.worker, ServedAs(step.worker, ""))
     return LoggedStep(
-        step.worker,
+        served.name,
         role,
         step.access,
         grades.get(step.place),
         step.usage.prompt_tokens,
         step.usage.completion_tokens,
-        models.get(step.worker, ""),
+        served.fingerprint,
     )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from functools import cached_property
+from typing import NamedTuple
 from uuid import UUID
 
 from apps.planners.light.fingerprints import is_another_model
+from apps.pools.models import Worker
 from apps.pools.selectors import PoolPlace, served_workers
 from apps.runs.models import Run, Step
 from apps.training.learning_data.records import LearningRecord
@@ -15,37 +18,59 @@ Fingerprints = Mapping[str, str]
 """By the worker's name."""
 
 
+class ServedAs(NamedTuple):
+    """A worker of a past run."""
+
+    name: str
+    """That it has now: it may have been renamed. Of a deleted one, that of then."""
+    fingerprint: str
+    """Of the model that it was then."""
+
+
+Workers = Mapping[str, ServedAs]
+"""By the name of then."""
+
+
 class ServedModels:
-    """Reads the fingerprints of past runs' workers, each version of a pool once."""
+    """Reads what past runs' workers were, each version of a pool once."""
 
     def __init__(self, team_id: UUID) -> None:
         self._team_id = team_id
-        self._by_place: dict[PoolPlace, Fingerprints] = {}
+        self._by_place: dict[PoolPlace, Workers] = {}
 
-    def of(self, run_ids: Collection[UUID]) -> dict[UUID, Fingerprints]:
-        """Return the fingerprints of some runs' workers; those not on record lack."""
+    @cached_property
+    def _names(self) -> dict[UUID, str]:
+        rows = Worker.objects.for_team(self._team_id)
+        return dict(rows.values_list("id", "name"))
+
+    def of(self, run_ids: Collection[UUID]) -> dict[UUID, Workers]:
+        """Return the workers of some runs; those not on record lack."""
         rows = Run.objects.for_team(self._team_id).filter(id__in=run_ids)
         runs = list(rows.values_list("id", "pool_name", "pool_version"))
         missing = {(pool, version) for _, pool, version in runs} - set(self._by_place)
         if missing:
             served = served_workers(self._team_id, missing)
             for place in missing:
-                workers = served.get(place, {})
                 self._by_place[place] = {
-                    name: worker.fingerprint for name, worker in workers.items()
+                    name: ServedAs(
+                        self._names.get(worker.worker_id, name), worker.fingerprint
+                    )
+                    for name, worker in served.get(place, {}).items()
                 }
         return {run: self._by_place[pool, version] for run, pool, version in runs}
 
     def former(self, run_ids: Collection[UUID], now: Fingerprints) -> set[UUID]:
         """Return those of some runs in which a worker of now was another model."""
-        models = self.of(run_ids)
+        workers = self.of(run_ids)
         steps = Step.objects.for_team(self._team_id).filter(run_id__in=run_ids)
+        parts = [
+            (run_id, workers.get(run_id, {}).get(name))
+            for run_id, name in steps.values_list("run_id", "worker")
+        ]
         return {
             run_id
-            for run_id, worker in steps.values_list("run_id", "worker")
-            if is_another_model(
-                models.get(run_id, {}).get(worker, ""), now.get(worker, "")
-            )
+            for run_id, worker in parts
+            if worker and is_another_model(worker.fingerprint, now.get(worker.name, ""))
         }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from apps.core.errors import Conflict
-from apps.planners.light.fingerprints import changed_workers
+from apps.planners.light.fingerprints import changed_workers, renamed_workers
 from apps.pools.models import PlannerVersion, Pool, Worker, WorkerKind
 from apps.pools.selectors import (
     planner_versions,
@@ -59,11 +59,14 @@ def unknown_workers(pool: Pool) -> list[UnknownWorker]:
     if version is None or version.is_site_default:
         return []
     workers = pool.workers.filter(is_enabled=True, kind=WorkerKind.CHAT)
-    changed = changed_workers(version.fingerprints, pool_fingerprints(pool))
+    fingerprints, now = version.fingerprints, pool_fingerprints(pool)
+    known = {name: fingerprints.get(name, "") for name in version.fit["workers"]}
+    changed = changed_workers(known, now)
+    met = {*known, *renamed_workers(known, now).values()}
     return [
         _unknown(pool, worker, worker.name in changed)
         for worker in workers.order_by("name")
-        if worker.name in changed or worker.name not in version.fit["workers"]
+        if worker.name in changed or worker.name not in met
     ]
 
 

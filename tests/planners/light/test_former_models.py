@@ -100,3 +100,30 @@ def test_a_conductor_reads_little_of_a_former_model():
 
     assert "solve0" in card()
     assert "solve0" not in card(ben=NEW)
+
+
+# --- other names ----------------------------------------------------------------------
+
+OTHERS = {"ada": "2" * 16, "ben": "3" * 16, "cat": "4" * 16}
+
+
+def test_a_renamed_worker_is_still_known():
+    before = replace(known(), fingerprints=OTHERS)
+    after = before.known_now({"adele": OTHERS["ada"], "ben": OTHERS["ben"], "cat": NEW})
+    assert after.workers == ("adele", "ben", "cat")
+    assert np.array_equal(after.profiles.seen[:, 0], before.profiles.seen[:, 0])
+    assert after.fingerprints == {"adele": "2" * 16, "ben": "3" * 16, "cat": NEW}
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        {"ada": OTHERS["ada"], "adele": OTHERS["ada"]},  # another one of the same model
+        {"adele": OTHERS["ada"], "adam": OTHERS["ada"]},  # it may be either
+        {"adele": NEW},
+        {"adele": ""},
+    ],
+)
+def test_a_new_name_without_one_that_is_gone_is_a_stranger(now):
+    before = replace(known(), fingerprints=OTHERS)
+    assert before.known_now(now) is before
