@@ -117,7 +117,7 @@ def test_the_form_of_a_pool_shows_what_the_planner_was_trained_with(site: Site):
     pool = planned_pool(site)
     alice = browser(site.cast.alice)
     page = alice.get(f"/pools/{pool.id}/").content.decode()
-    assert "A right answer is worth (US dollars)" in page
+    assert "A right answer is worth, $" in page
     assert "as in the planner&#x27;s training, $0.02" in page
 
 

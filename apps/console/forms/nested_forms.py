@@ -104,7 +104,7 @@ def amount_checked(text: str) -> str:
 def answer_worth(usual: StrOrPromise) -> forms.CharField:
     """Return a field for what a right answer is worth; `usual`: if it stays empty."""
     return dollars(
-        _("A right answer is worth (US dollars)"),
+        _("A right answer is worth, $"),
         hint=format_lazy(
             "{} {}",
             _(

@@ -75,7 +75,7 @@ LABELS: Mapping[str, StrOrPromise] = {
     "digest": _("content"),
     "measured": _("Measured"),
     "planner": _("Who plans"),
-    "answer_worth_usd": _("A right answer is worth (US dollars)"),
+    "answer_worth_usd": _("A right answer is worth, $"),
     "max_steps": _("Steps"),
     "max_rounds": _("Rounds of planning"),
     "max_parallel": _("Calls at a time"),
