@@ -167,10 +167,15 @@ def test_a_probe_is_started_on_the_page(cast, pool):
         "seed": 0,
         "max_cost_usd": "",
     }
+    for wrong in ("much", "10001"):
+        refused = client.post(address, {**sent, "answer_worth_usd": wrong})
+        assert 'id="id_answer_worth_usd_error"' in refused.content.decode()
+    sent["answer_worth_usd"] = "0.05"
     page = client.post(address, sent, follow=True).content.decode()
     assert f"Probing {NEW}" in page and f"Trying plans with {NEW}" in page
     row = Training.objects.for_team(cast.team.id).get()
     assert row.settings["newcomer"] == NEW
+    assert row.settings["answer_worth_micros"] == 50_000
 
 
 def test_only_workers_of_the_pool_are_probed_and_only_for_a_fitted_version(cast, pool):

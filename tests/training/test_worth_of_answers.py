@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+from apps.core.errors import InvalidFields
+from apps.core.input_parts import values_read
+from apps.evaluation.systems.base import PoolNames
+from apps.evaluation.systems.light_planner import LightPlannerSystem
 from apps.pools.models import Pool
 from apps.pools.services import PlannerFit, planner_version_add
 from apps.training.services import planner_use
@@ -111,6 +115,19 @@ def test_nothing_and_less_are_no_worth(site: Site):
         answer = alice.patch(f"pools/{pool.id}/", {"tiers": tiers}, if_match="*")
         assert answer.status_code == 400
         assert "tiers.mini.answer_worth_usd" in str(answer.json())
+
+
+def test_an_evaluation_names_a_worth_in_dollars():
+    pool = PoolNames((GOOD, DEARER), 5)
+    named = LightPlannerSystem.named(["light", "2", "0.05"], pool)
+    (found,) = named or ()
+    system = LightPlannerSystem.model_validate(found)
+    assert system.answer_worth_micros == 50_000
+    assert system.label == "light planner (version 2, a right answer for $0.05)"
+    (wrong,) = LightPlannerSystem.named(["light", "2", "much"], pool) or ()
+    with pytest.raises(InvalidFields) as caught:
+        values_read(LightPlannerSystem, wrong)
+    assert list(caught.value.fields) == ["answer_worth_micros"]
 
 
 def test_the_form_of_a_pool_shows_what_the_planner_was_trained_with(site: Site):
