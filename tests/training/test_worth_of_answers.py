@@ -117,16 +117,21 @@ def test_nothing_and_less_are_no_worth(site: Site):
         assert "tiers.mini.answer_worth_usd" in str(answer.json())
 
 
-def test_an_evaluation_names_a_worth_in_dollars():
+def named(short_name: str) -> dict[str, Any]:
+    """Return the one system of a short name."""
     pool = PoolNames((GOOD, DEARER), 5)
-    named = LightPlannerSystem.named(["light", "2", "0.05"], pool)
-    (found,) = named or ()
-    system = LightPlannerSystem.model_validate(found)
+    found = LightPlannerSystem.named(short_name.split(":"), pool)
+    assert found is not None
+    (system,) = found
+    return system
+
+
+def test_an_evaluation_names_a_worth_in_dollars():
+    system = values_read(LightPlannerSystem, named("light:2:0.05"))
     assert system.answer_worth_micros == 50_000
     assert system.label == "light planner (version 2, a right answer for $0.05)"
-    (wrong,) = LightPlannerSystem.named(["light", "2", "much"], pool) or ()
     with pytest.raises(InvalidFields) as caught:
-        values_read(LightPlannerSystem, wrong)
+        values_read(LightPlannerSystem, named("light:2:much"))
     assert list(caught.value.fields) == ["answer_worth_micros"]
 
 
