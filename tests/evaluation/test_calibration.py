@@ -154,11 +154,14 @@ def test_conductor_reads_them_if_it_is_to(site, pool):
     assert described(team.id)["sim-delta"] == "Says what it is good at."
 
 
-def test_another_model_has_to_be_measured_again(site, pool):
+@pytest.mark.parametrize(
+    "values", [{"model": "sim-delta"}, {"reasoning_effort": "low"}]
+)
+def test_another_model_has_to_be_measured_again(site, pool, values):
     team = site.cast.team
     calibrate(site, pool, "sim-birch")
     worker = team.workers.get(name="sim-birch")
-    worker_update(worker=worker, values={"model": "sim-delta"}, actor=ACTOR)
+    worker_update(worker=worker, values=values, actor=ACTOR)
     assert not any(w.measured for w in pool_snapshot(team.id).workers)
     page = signed_in(site.cast.alice).get(reverse("console:worker", args=[worker.id]))
     assert "It was calibrated with another model" in page.content.decode()

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import datetime
 
 from apps.audit.types import Actor
+from apps.pools.model_fingerprints import worker_fingerprint
 from apps.pools.models import Worker, WorkerProfile
 from apps.pools.pool_transaction import pool_change
 from apps.pools.worker_figures.profiles import CalibrationSource, FamilyMeasurement
@@ -46,6 +47,7 @@ def profiles_replace(
                     worker=worker,
                     base_url=worker.base_url,
                     model=worker.model,
+                    fingerprint=worker_fingerprint(worker),
                     measured_at=measured_at,
                     **asdict(source),
                     **asdict(family),

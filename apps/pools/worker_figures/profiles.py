@@ -12,6 +12,7 @@ from django.db import models
 from apps.accounts.models import Team
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
+from apps.pools.model_fingerprints import DIGITS, worker_fingerprint
 
 if TYPE_CHECKING:
     from apps.pools.models import Worker
@@ -31,7 +32,10 @@ class WorkerProfile(models.Model):
     """Of the suite's tasks. Empty: those without a family."""
     base_url = models.CharField(max_length=500)
     model = models.CharField(max_length=200)
-    """Where the worker was served then: a profile of another model says nothing."""
+    """Where the worker was served then."""
+    fingerprint = models.CharField(max_length=DIGITS, blank=True, default="")
+    """Of the model that it was then: a profile of another model says nothing. Empty: it
+    is from before fingerprints were kept, so address and model are to be the same."""
     suite = models.CharField(max_length=SUITE_LENGTH)
     """Name and version of the suite."""
     evaluation_id = models.UUIDField()
@@ -90,8 +94,13 @@ class CalibrationSource:
 
 def present_profiles(worker: Worker) -> list[WorkerProfile]:
     """Return the profiles of the model that a worker stands for now, by family."""
-    now = (worker.base_url, worker.model)
-    rows = (p for p in worker.profiles.all() if (p.base_url, p.model) == now)
+    served, now = (worker.base_url, worker.model), worker_fingerprint(worker)
+    rows = (
+        profile
+        for profile in worker.profiles.all()
+        if profile.fingerprint == now
+        or (not profile.fingerprint and (profile.base_url, profile.model) == served)
+    )
     return sorted(rows, key=lambda profile: profile.family)
 
 
