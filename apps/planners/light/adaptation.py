@@ -25,9 +25,15 @@ from apps.planners.light.situations import NONE, Act, Situation
 
 TABLES_AGE = 5
 """Observations of a kind after which its success is computed anew."""
+PROMISES_AGE = 40
+"""The same of what counts as promised: a model that follows wrong answers at once would
+excuse them."""
 LEAST_KEPT = 0.2
 """What the age of an observation leaves of its weight, at least: that nothing was seen
 for long does not mean that nothing holds any more."""
+KEPT_MOST = 1.0
+"""Answers that all earlier ones count in a role, at most, once a promise was broken: a
+share of hundreds would still outweigh the few wrong ones that broke it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +133,13 @@ def adapted(
     return Adapted(adaptation.current(), tuple(adaptation.broken))
 
 
+class _Aged(NamedTuple):
+    """Tables, and how many observations they were used for."""
+
+    tables: SuccessTables
+    age: int = 0
+
+
 @dataclass
 class Adaptation:
     """A model on its way through observations."""
@@ -149,8 +162,8 @@ class Adaptation:
         self.kept_by_answer = 0.5 ** (1 / self.settings.half_life_answers)
         self.index_of = {name: place for place, name in enumerate(model.workers)}
         self.detectors: dict[Cell, PromiseDetector] = {}
-        self._tables: dict[int, SuccessTables] = {}
-        self._tables_age: dict[int, int] = {}
+        self._tables: dict[int, _Aged] = {}
+        self._promises: dict[int, _Aged] = {}
 
     def current(self) -> LightModel:
         """Return the model with the present counts; what it computes is its own."""
@@ -165,21 +178,23 @@ class Adaptation:
         """Take one graded run in."""
         self._follow_models(observation.fingerprints)
         kind = observation.kind
-        tables = self._tables_of(kind)
+        tables, promises = self._tables_of(kind), self._promises_of(kind)
         weight = observation.run.weight * self._kept_by_age(observation.age_days)
         ways = possibilities(
             observation.run, self.index_of, lambda one: success_in(tables, one)
         )
         answers = [(way.share, one) for way in ways for one in way.situations]
-        due = [
-            cell
+        watched = {
+            cell: self.detectors[cell]
             for share, situation in answers
-            for cell in self._watched(situation, kind, tables, share * weight)
-        ]
+            for cell in self._watched(situation, kind, promises, share * weight)
+        }
         for share, situation in answers:
             self._count(situation, kind, share * weight)
-        for cell in dict.fromkeys(due):
-            self._break(cell, observation.run_id)
+        blame = sum(detector.evidence for detector in watched.values())
+        for cell, detector in watched.items():
+            if detector.is_broken:
+                self._break(cell, observation.run_id, detector.evidence / blame)
 
     def _follow_models(self, fingerprints: Mapping[str, str]) -> None:
         """Let what was learned of models count little that others took the place of."""
@@ -195,26 +210,30 @@ class Adaptation:
             for cell, detector in self.detectors.items()
             if cell.worker not in places
         }
-        self._tables.clear()
+        self._forget_tables()
 
     def _watched(
-        self, situation: Situation, kind: int, tables: SuccessTables, weight: float
+        self, situation: Situation, kind: int, promises: SuccessTables, weight: float
     ) -> Iterator[Cell]:
-        """Compare an answer with its promise; yield the cells that broke theirs."""
-        promised = success_in(tables, situation)
+        """Compare an answer with its promise; yield the cells that had a part in it."""
+        promised = success_in(promises, situation)
         for role, worker in profile_roles(situation):
             cell = Cell(ABILITIES[role], worker, kind)
             detector = self.detectors.setdefault(cell, PromiseDetector())
-            if detector.observe(promised, float(situation.is_right), min(1.0, weight)):
-                yield cell
+            detector.observe(promised, float(situation.is_right), min(1.0, weight))
+            yield cell
 
     def _count(self, situation: Situation, kind: int, weight: float) -> None:
         kept = self.kept_by_answer**weight
         self.profiles.add(situation, kind, weight, kept)
         self.counts.add(situation, kind, weight, kept)
 
-    def _break(self, cell: Cell, run_id: str) -> None:
-        """Note a broken promise, and let what was known before count little."""
+    def _break(self, cell: Cell, run_id: str, blame: float) -> None:
+        """Note a broken promise, and let what was known before count little.
+
+        `blame` is the share of this cell in what stands against all that had a part in
+        the answer: whether a plan or who followed it was wrong, the grade does not say.
+        """
         detector = self.detectors.pop(cell)
         self.broken.append(
             BrokenPromise(
@@ -226,19 +245,19 @@ class Adaptation:
             )
         )
         if (cell, run_id) not in self.ignored:
-            self._discount(cell, detector)
-            self._tables.clear()
+            self._discount(cell, detector, blame)
+        self._forget_tables()
 
-    def _discount(self, cell: Cell, detector: PromiseDetector) -> None:
+    def _discount(self, cell: Cell, detector: PromiseDetector, blame: float) -> None:
         ability, worker, kind = cell
-        kept = self.settings.discounted
+        kept = self._kept_after(cell, (1 - blame) * detector.seen)
         for role in ROLES[ability]:
             place = role, worker, kind
             for counts, since in (
                 (self.profiles.seen, detector.seen),
                 (self.profiles.right, detector.right),
             ):
-                counts[place] = kept * counts[place] + since
+                counts[place] = kept * counts[place] + blame * since
         solve, guided, check, _ = self.counts.arrays().values()
         if ability is Ability.ANSWER:
             solve[:, worker, kind] *= kept
@@ -248,13 +267,34 @@ class Adaptation:
         else:
             check[:, :, 0, :, worker, kind] *= kept
 
+    def _kept_after(self, cell: Cell, innocent: float) -> float:
+        """Return what the answers before a broken promise keep of their weight.
+
+        Together they weigh no more than `KEPT_MOST` answers, or than as many as were
+        wrong by somebody else's fault.
+        """
+        seen = self.profiles.seen[list(ROLES[cell.ability]), cell.worker, cell.kind]
+        total = float(seen.max())
+        share = max(KEPT_MOST, innocent) / total if total > 0 else 0.0
+        most = self.settings.discounted if innocent < KEPT_MOST else 1.0
+        return min(most, share)
+
     def _tables_of(self, kind: int) -> SuccessTables:
-        age = self._tables_age.get(kind, 0)
-        if kind not in self._tables or age >= TABLES_AGE:
-            self._tables[kind] = self.current().tables(kind)
-            age = 0
-        self._tables_age[kind] = age + 1
-        return self._tables[kind]
+        return self._aged(self._tables, kind, TABLES_AGE)
+
+    def _promises_of(self, kind: int) -> SuccessTables:
+        return self._aged(self._promises, kind, PROMISES_AGE)
+
+    def _aged(self, kept: dict[int, _Aged], kind: int, most: int) -> SuccessTables:
+        found = kept.get(kind)
+        if found is None or found.age >= most:
+            found = _Aged(self.current().tables(kind))
+        kept[kind] = found._replace(age=found.age + 1)
+        return found.tables
+
+    def _forget_tables(self) -> None:
+        self._tables.clear()
+        self._promises.clear()
 
     def _kept_by_age(self, days: float) -> float:
         halvings = days / self.settings.half_life_days

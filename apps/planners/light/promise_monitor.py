@@ -21,7 +21,7 @@ LEAST_PROMISED = 0.05
 ODDS_DIVISORS = (2.0, 5.0, 20.0)
 """How much worse the odds are on which is bet: success of 0.8 would be 0.67, 0.44 and
 0.17."""
-ALARM = 5_000.0
+ALARM = 1_000.0
 """Expected answers up to a false alarm, at least, of one promise that is kept."""
 
 
@@ -31,7 +31,8 @@ class PromiseDetector:
 
     bets: list[float] = field(default_factory=lambda: [0.0] * len(ODDS_DIVISORS))
     excess: float = 0.0
-    """Logarithm of the middle bet since success was last as promised."""
+    """Logarithm of the mildest bet since success was last as promised: as long as any
+    wins, it does."""
     seen: float = 0.0
     """Answers since then, by weight."""
     promised: float = 0.0
@@ -51,8 +52,18 @@ class PromiseDetector:
         self.bets = [
             (1 + bet) * factor for bet, factor in zip(self.bets, factors, strict=True)
         ]
-        self._follow(promised, right, weight, factors[len(factors) // 2])
-        return sum(self.bets) / len(self.bets) >= ALARM
+        self._follow(promised, right, weight, factors[0])
+        return self.is_broken
+
+    @property
+    def evidence(self) -> float:
+        """Return the mean of the bets against the promise."""
+        return sum(self.bets) / len(self.bets)
+
+    @property
+    def is_broken(self) -> bool:
+        """Say whether the bets against the promise have won."""
+        return self.evidence >= ALARM
 
     def _follow(
         self, promised: float, right: float, weight: float, factor: float

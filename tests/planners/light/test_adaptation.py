@@ -86,7 +86,7 @@ def test_the_fitted_model_stays_as_it_is():
 
 
 def test_a_taken_back_discovery_counts_for_nothing():
-    runs = observations(*[run(step("ada", grade=0))] * 12)
+    runs = observations(*[run(step("ada", grade=0))] * 8)
     before = fitted()
     (broken,) = adapted(before, runs).broken
     again = adapted(before, runs, ignored={(broken.cell, broken.run_id)})
@@ -182,3 +182,19 @@ def test_another_model_behind_a_name_is_learned_of_anew():
     assert found.known_now({"ada": "new"}) is found
     assert alone(found) == "ben"
     assert alone(adapted(before, observations(wrong)).model) == "ada"
+
+
+def test_who_may_be_at_fault_with_another_bears_half_the_blame():
+    """Wrong answers by a plan say that the plan or the answer is wrong, not which."""
+    ways = [("ada", "ben"), ("cat", "ben"), ("ada", "cat")]
+    before = model(
+        *[
+            run(step(planner, PLAN), step(solver, access=[0], grade=1))
+            for planner, solver in ways * 40
+        ]
+    )
+    misled = run(step("ada", PLAN), step("ben", access=[0], grade=0))
+    guided = adapted(before, observations(*[misled] * 12)).model.tables(SUMS).guided
+    assert guided[ADA, BEN] < 0.35
+    assert 0.35 < guided[CAT, BEN] < 0.8
+    assert 0.35 < guided[ADA, CAT] < 0.8
