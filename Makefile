@@ -26,6 +26,7 @@ help:
 	@echo "make messages  update the catalogues of translations (needs gettext)"
 	@echo "make bench   measure, and write bench/RESULTS.md"
 	@echo "make bench-learning  what the light planner learns, on the simulated benchmark"
+	@echo "make bench-drift  what becomes of it when the world shifts"
 	@echo "make bench-load  many at once, long lists, workers; make bench-steady: minutes; make bench-soak: an hour"
 
 $(VENV)/.installed: requirements.txt requirements/learning.txt
@@ -190,6 +191,11 @@ bench: $(VENV)/.installed-dev ## about five minutes on 2 cores
 bench-learning: $(VENV)/.installed-dev ## ten minutes on 2 idle cores; tiny conductors take twenty more, where torch is
 	for part in learning learning_newcomers learning_site_default conductor_learning; do \
 		OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m bench.$$part || exit 1; done
+	$(BIN)/python -m bench.report
+
+.PHONY: bench-drift
+bench-drift: $(VENV)/.installed-dev ## a quarter of an hour on 2 idle cores
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m bench.drift
 	$(BIN)/python -m bench.report
 
 .PHONY: bench-load bench-soak

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from apps.engine.ports import PlanRequest, Pool, PoolWorker, Task
 from apps.engine.usage import Price
@@ -39,6 +40,18 @@ NEAR_BEST = 8
 """Plans that the second round draws from."""
 
 
+class Asked(Protocol):
+    """A question of a family."""
+
+    @property
+    def question(self) -> str:
+        """Return its text."""
+
+    @property
+    def family(self) -> str:
+        """Return what kind of question it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """What a plan comes to, exactly."""
@@ -71,7 +84,7 @@ def bench_plan(template: Template, workers: Sequence[BenchWorker]) -> BenchPlan:
 
 def executed(
     chance: random.Random,
-    task: BenchTask,
+    task: Asked,
     template: Template,
     workers: Sequence[BenchWorker],
 ) -> LoggedRun:
@@ -87,7 +100,7 @@ def executed(
         outcome = asked.setdefault((worker, step), chance.choices(possible, shares)[0])
         done.append(outcome)
         grade = float(outcome is BenchOutcome.RIGHT) if outcome in DRAFTS else None
-        tokens = _tokens(step.role, len(seen))
+        tokens = step_tokens(step.role, len(seen))
         steps.append(
             LoggedStep(worker.name, step.role, step.access, grade, tokens[0], tokens[1])
         )
@@ -140,7 +153,7 @@ def near_best(
 
 def scored(plan: BenchPlan, family: str) -> Score:
     """Return the exact figures of a plan."""
-    tokens = [_tokens(StepRole(step.role.value), len(step.access)) for step in plan]
+    tokens = [step_tokens(StepRole(step.role.value), len(step.access)) for step in plan]
     cost = sum(
         (read * step.worker.input_micros + written * step.worker.output_micros)
         / MILLION
@@ -149,5 +162,6 @@ def scored(plan: BenchPlan, family: str) -> Score:
     return Score(expected_score(plan, family), len(plan), sum(map(sum, tokens)), cost)
 
 
-def _tokens(role: StepRole, seen: int) -> tuple[int, int]:
+def step_tokens(role: StepRole, seen: int) -> tuple[int, int]:
+    """Return what a step reads and writes that sees so many responses."""
     return INPUT + INPUT_A_RESPONSE * seen, OUTPUT[role]

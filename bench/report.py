@@ -7,6 +7,7 @@ from typing import Any
 from bench.figures import kept
 from bench.markdown import section, target
 from bench.report_conductors import conductors
+from bench.report_drift import drift
 from bench.report_learning import learning
 from bench.report_load import background, fairness, load, processes, soak, steady
 from bench.report_newcomers import newcomers, site_default
@@ -18,8 +19,8 @@ OURS = "Conductor"
 HEAD = """\
 # Benchmarks
 
-Written by `make bench`, `make bench-peers`, `make bench-load`, `make bench-steady` and
-`make bench-learning`. All servers of one
+Written by `make bench`, `make bench-peers`, `make bench-load`, `make bench-steady`,
+`make bench-learning` and `make bench-drift`. All servers of one
 table ran at once on the same machine and were measured in turn; every figure is the
 median of its rounds.
 Absolute times depend on the machine as much as on the software: compare figures only
@@ -51,6 +52,7 @@ def main() -> None:
         learning(),
         newcomers(),
         site_default(),
+        drift(),
         conductors(),
         tiny_conductor(),
         steady(),
