@@ -34,6 +34,7 @@ from apps.runs.execution.executor import Executor
 from apps.runs.selectors import is_leader
 from apps.runs.services import runs_index, usage_watch
 from apps.sharing.services import share_links_forget
+from apps.training.adaptation.adapting import planners_adapt
 from apps.training.conductor.folders import folders_sweep
 from apps.webhooks.sending import deliveries_forget
 
@@ -69,6 +70,7 @@ JOBS: Jobs = (
 """What the log says if one cannot be done, and what does it, step by step."""
 FREQUENT_JOBS: Jobs = (
     ("judgements of answers were not credited to workers", outcomes_count),
+    ("planners did not learn from what was judged", planners_adapt),
     ("A/B tests that are over were not ended", ab_tests_end),
     ("runs were not queued for review", reviews_feed),
     ("crossed budgets were not recorded", budget_crossings_record),

@@ -31,6 +31,18 @@ from deploy.ledger_entry_shapes import (
     words,
 )
 
+PROMISE = {
+    "name": NAME,
+    "planner_version": count("The version that promised."),
+    "worker": text("The worker's name."),
+    "ability": text("answer, check or plan."),
+    "kind": count("The kind of prompts, by its number in the version."),
+    "run": ID,
+    "answers": count("Answers since success was last as promised."),
+    "promised_thousandths": count("Mean success promised for them, of 1,000."),
+    "observed_thousandths": count("Their mean success, of 1,000."),
+}
+"""What is recorded of a promise that a light planner made of a worker."""
 TEAM_ACTIONS: Mapping[str, Action] = {
     # --- teams and people ---
     "team.created": Action(
@@ -314,6 +326,17 @@ TEAM_ACTIONS: Mapping[str, Action] = {
         "pool",
         {"name": NAME, **CHANGE},
         {"version": VERSION, "reason": text("Why, against the gate.")},
+    ),
+    "pool.promise_broken": Action(
+        "A worker's success fell below what a light planner promised of it: what was "
+        "learned of it before counts little from now on.",
+        "pool",
+        PROMISE,
+    ),
+    "pool.promise_dismissed": Action(
+        "What was learned of a worker before it broke a promise counts again.",
+        "pool",
+        PROMISE,
     ),
     "pool.imported": Action(
         "A pool file was read.",

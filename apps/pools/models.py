@@ -20,6 +20,8 @@ from apps.pools.base_urls import origin
 from apps.pools.default_params import MAX_BUDGET_TOKENS as MAX_BUDGET_TOKENS
 from apps.pools.default_params import DefaultParams
 from apps.pools.default_params import ReasoningEffort as ReasoningEffort
+from apps.pools.light_planners.models import BrokenPromise as BrokenPromise
+from apps.pools.light_planners.models import PlannerCounts as PlannerCounts
 from apps.pools.light_planners.models import PlannerVersion as PlannerVersion
 from apps.pools.prices.fetched_list import PriceList as PriceList
 from apps.pools.prompt_styles import PromptStyle

@@ -21,7 +21,7 @@ from apps.pools.history.served_workers import (
 )
 from apps.pools.history.setups import setup_now, version_setup
 from apps.pools.history.versions import pool_version_changes
-from apps.pools.light_planners.loading import light_planner
+from apps.pools.light_planners.loading import fitted_model, light_planner
 from apps.pools.model_fingerprints import pool_fingerprints, worker_fingerprint
 from apps.pools.models import (
     Conductor,
@@ -88,6 +88,7 @@ __all__ = [
     "credential_values",
     "credentials_try",
     "endpoint_of",
+    "fitted_model",
     "known_provider_list",
     "last_test",
     "light_planner",

@@ -9,10 +9,13 @@ from django.db import models
 
 from apps.accounts.models import Team
 from apps.core.scoping import TeamQuerySet
+from apps.training.adaptation.models import ObservedRun as ObservedRun
 from apps.training.conductor.models import ConductorRollout as ConductorRollout
 from apps.training.conductor.models import ConductorTraining as ConductorTraining
 from apps.training.conductor.models import ConductorVersion as ConductorVersion
 from apps.training.trainings.models import Training as Training
+
+HALF_LIFE_ANSWERS = 50
 
 
 class TrainingSettings(models.Model):
@@ -32,6 +35,11 @@ class TrainingSettings(models.Model):
     """True: runs that verifiers of callers graded count apart from those that people
     rated, and one key's may weigh more. It has an effect only with
     `learns_from_requests`."""
+    half_life_answers = models.PositiveIntegerField(
+        default=HALF_LIFE_ANSWERS, db_default=HALF_LIFE_ANSWERS
+    )
+    """Answers of a worker in one ability and kind after which earlier ones count half,
+    in what planners learn between trainings."""
     updated_at = models.DateTimeField(auto_now=True)
     actor_name = models.CharField(max_length=200, default="")
     """Of the last change, as the ledger names them."""

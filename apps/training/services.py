@@ -41,7 +41,7 @@ from apps.training.learning_data.subtasks import (
     subtask_comparison,
 )
 from apps.training.live_exploration import shares_forget
-from apps.training.models import TrainingSettings
+from apps.training.models import HALF_LIFE_ANSWERS, TrainingSettings
 from apps.training.trainings.services import training_cancel as training_cancel
 from apps.training.trainings.services import training_start as training_start
 from apps.training.trainings.transfer import planner_import as planner_import
@@ -63,6 +63,8 @@ class TrainingChoice(InputPart):
     """Of the requests to tiers of light planners that try a plan near the best one."""
     trusts_verified_outcomes: bool = False
     """True: what verifiers of callers found weighs more than ratings."""
+    half_life_answers: Annotated[int, Field(ge=10, le=1_000_000)] = HALF_LIFE_ANSWERS
+    """Answers after which a worker's earlier ones count half between trainings."""
 
 
 @dataclass(frozen=True, slots=True)

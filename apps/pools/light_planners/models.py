@@ -1,4 +1,7 @@
-"""Versions of a pool's light planner: what a fit found out, sealed, and how it did."""
+"""Versions of a pool's light planner: what a fit found out, sealed, and how it did.
+
+Beside a version stands what was learned after its fit, and which promises it broke.
+"""
 
 from __future__ import annotations
 
@@ -76,3 +79,71 @@ class PlannerVersion(models.Model):
     def context(self) -> bytes:
         """Return what its sealed bytes are bound to."""
         return f"planner version {self.team_id} {self.id}".encode()
+
+
+class PlannerCounts(models.Model):
+    """What a version knows by now: its counts after the runs graded since its fit.
+
+    They can be made anew at any time from the version and those runs.
+    """
+
+    version = models.OneToOneField(
+        PlannerVersion, models.CASCADE, primary_key=True, related_name="counts"
+    )
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+")
+    revision = models.PositiveIntegerField(default=0)
+    """Grows with each change."""
+    runs = models.PositiveIntegerField(default=0)
+    """Graded runs since the fit that are in them."""
+    source = models.CharField(max_length=200, default="")
+    """What they were made of, in short: equal if nothing has changed."""
+    arrays = models.BinaryField(default=b"")
+    """See `apps.planners.light.stored_counts`. Empty: as fitted."""
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = TeamQuerySet["PlannerCounts"].as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.version_id} revision {self.revision}"
+
+
+class BrokenPromise(models.Model):
+    """A worker's success that fell below what a version promised of it."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+")
+    version = models.ForeignKey(
+        PlannerVersion, models.CASCADE, related_name="broken_promises"
+    )
+    worker = models.CharField(max_length=100)
+    """Its name."""
+    ability = models.CharField(max_length=10)
+    """A value of `apps.planners.light.adaptation.Ability`."""
+    kind = models.PositiveIntegerField()
+    """Of prompts, by the version."""
+    run_id = models.UUIDField()
+    """The graded run that decided."""
+    seen = models.FloatField()
+    """Answers since success was last as promised, by weight."""
+    promised = models.FloatField()
+    """Mean success promised for them, from 0 to 1."""
+    observed = models.FloatField()
+    """Their mean success."""
+    noticed_at = models.DateTimeField(auto_now_add=True)
+    dismissed_at = models.DateTimeField(null=True)
+    """NULL: what was known before counts little."""
+    dismissed_by = models.CharField(max_length=200, default="")
+
+    objects = TeamQuerySet["BrokenPromise"].as_manager()
+
+    class Meta:
+        ordering = ("-noticed_at", "-id")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["version", "ability", "worker", "kind", "run_id"],
+                name="broken_promise_is_unique",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.worker} {self.ability} {self.kind}"

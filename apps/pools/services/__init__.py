@@ -33,6 +33,10 @@ from apps.pools.services.onboarding import (
     save_with_credential,
     worker_onboard,
 )
+from apps.pools.services.planner_promises import (
+    planner_counts_replace,
+    promise_dismiss,
+)
 from apps.pools.services.planner_versions import (
     PlannerFit,
     planner_version_add,
@@ -76,6 +80,7 @@ __all__ = [
     "model_calls_have_room",
     "models_add",
     "models_fetch",
+    "planner_counts_replace",
     "planner_version_add",
     "planner_version_measured",
     "planner_version_use",
@@ -92,6 +97,7 @@ __all__ = [
     "prices_fill",
     "profiles_mark",
     "profiles_replace",
+    "promise_dismiss",
     "save_with_credential",
     "setup_put",
     "worker_create",

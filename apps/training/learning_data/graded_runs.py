@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
@@ -37,6 +38,7 @@ SPLIT = "training"
 NOBODY = UUID(int=0)
 """Comes before the id of any run."""
 Page = list[GradedRun]
+Requests = list[tuple[GradedRun, Actors]]
 SOURCES = (
     (OutcomeSource.REVIEW, GradeSource.REVIEWER),
     (OutcomeSource.VERIFIER, GradeSource.CLIENT),
@@ -51,13 +53,23 @@ def graded_runs(team_id: UUID, pool: str) -> Iterator[Page]:
     for page in _evaluated(team_id, pool):
         trusted += len(page)
         yield page
+    yield from graded_requests(team_id, pool, trusted)
+
+
+def graded_requests(
+    team_id: UUID, pool: str, trusted: float, since: UUID = NOBODY
+) -> Iterator[Page]:
+    """Yield the graded requests of a pool page by page; none without consent.
+
+    `trusted` is the weight of the runs beside them that nobody has to be kept from
+    outvoting. With `since`, only runs with ids from it on are there.
+    """
     settings = TrainingSettings.objects.for_team(team_id).first()
     if settings is None or not settings.learns_from_requests:
         return
-    weight_of = _request_weights(
-        team_id, pool, trusted, settings.trusts_verified_outcomes
-    )
-    for requests in _requested(team_id, pool):
+    found = partial(_requested, team_id, pool, since)
+    weight_of = _request_weights(found, trusted, settings.trusts_verified_outcomes)
+    for requests in found():
         yield [replace(run, weight=weight_of(run, actors)) for run, actors in requests]
 
 
@@ -68,9 +80,9 @@ def has_consent(team_id: UUID) -> bool:
 
 
 def _request_weights(
-    team_id: UUID, pool: str, evaluated: float, trusts_verifiers: bool
+    requested: Callable[[], Iterator[Requests]], trusted: float, trusts_verifiers: bool
 ) -> Callable[[GradedRun, Actors], float]:
-    """Return what gives a request its weight; `evaluated` is that of evaluations.
+    """Return what gives a request its weight; `trusted` is that of other runs.
 
     The bound of verified runs is a share of all runs, and so is that of the others:
     these are weighed without the verified ones first, which can only be too little.
@@ -80,12 +92,12 @@ def _request_weights(
         return trusts_verifiers and run.source is GradeSource.CLIENT
 
     apart, others = Counter[Actors](), Counter[Actors]()
-    for page in _requested(team_id, pool):
+    for page in requested():
         for run, actors in page:
             (apart if is_apart(run) else others)[actors] += 1
-    at_least = evaluated + RequestWeights(others, evaluated).total
+    at_least = trusted + RequestWeights(others, trusted).total
     verified = RequestWeights(apart, at_least, VERIFIED_BOUND)
-    usual = RequestWeights(others, evaluated + verified.total)
+    usual = RequestWeights(others, trusted + verified.total)
     return lambda run, actors: (verified if is_apart(run) else usual).of(actors)
 
 
@@ -117,9 +129,11 @@ def _readable(team_id: UUID, run_ids: Collection[UUID]) -> set[UUID]:
     return set(rows.values_list("id", flat=True))
 
 
-def _requested(team_id: UUID, pool: str) -> Iterator[list[tuple[GradedRun, Actors]]]:
+def _requested(team_id: UUID, pool: str, since: UUID) -> Iterator[Requests]:
     """Yield runs that were judged, with those who decide what they teach."""
-    rows = RunOutcome.objects.for_team(team_id).filter(run__pool_name=pool)
+    rows = RunOutcome.objects.for_team(team_id).filter(
+        run__pool_name=pool, run_id__gte=since
+    )
     rows = rows.exclude(run__title="").select_related("run")
     last = NOBODY
     while True:

@@ -46,8 +46,18 @@ def learning_records(team_id: UUID, pool: str) -> Iterator[LearningRecord]:
     """
     served = ServedModels(team_id)
     for page in graded_runs(team_id, pool):
-        for start in range(0, len(page), READ_AT_ONCE):
-            yield from _read(team_id, page[start : start + READ_AT_ONCE], served)
+        yield from records_of(team_id, page, served)
+
+
+def records_of(
+    team_id: UUID, graded: Sequence[GradedRun], served: ServedModels
+) -> Iterator[LearningRecord]:
+    """Yield some graded runs of a team with their texts, a few at a time.
+
+    Raises: HistoryUnreadable if entries of a run are missing in the ledger.
+    """
+    for start in range(0, len(graded), READ_AT_ONCE):
+        yield from _read(team_id, graded[start : start + READ_AT_ONCE], served)
 
 
 def _read(
@@ -103,6 +113,7 @@ def _record(
         LoggedRun(view.prompt, tuple(steps), graded.weight, graded.family),
         tuple(None if cost.has_unknown else cost.micros for cost in costs),
         _confines(view),
+        round_.explanation,
     )
 
 

@@ -51,3 +51,5 @@ class LearningRecord:
     """Of each step, in micro-dollars. None: a part is unknown."""
     confines: PromptConfines = UNCONFINED
     """Whom its prompt may be sent to."""
+    explanation: str = ""
+    """Why the plan was chosen, as JSON; empty if its planner does not say."""

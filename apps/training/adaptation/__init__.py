@@ -1,0 +1,1 @@
+"""What planners learn between trainings: from each graded run, at once."""

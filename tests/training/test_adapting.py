@@ -1,0 +1,179 @@
+"""Light planners learn from each graded request at once, and notice broken promises."""
+
+from __future__ import annotations
+
+import uuid
+
+import httpx
+import pytest
+
+from apps.governance.services import retention_set
+from apps.planners.light.model import UnreadableModel
+from apps.planners.light.stored_counts import counts_to_bytes, with_counts
+from apps.pools.models import BrokenPromise, PlannerCounts
+from apps.training.adaptation.adapting import planners_adapt
+from apps.training.models import ObservedRun
+from tests.conftest import Site
+from tests.factories import ACTOR
+from tests.evaluation.samples import entries_of
+from tests.governance.conftest import erase, later
+from tests.planners.light.builders import model, run, step
+from tests.rest.conftest import program
+from tests.training.explored import consent, credited
+from tests.training.test_changed_models import known_version, promised
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+
+@pytest.fixture
+def learning(site: Site) -> Site:
+    """A site whose team lets planners learn, with one to which sim-delta is good."""
+    known_version(site.cast.team.pools.get(is_default=True))
+    consent(site.cast, trusts_verified_outcomes=True)
+    return site
+
+
+def asked(site: Site, count: int) -> list[uuid.UUID]:
+    """Ask so many questions of a kind, and return the runs."""
+    headers = {"Authorization": f"Bearer {site.key}"}
+    found = []
+    for number in range(count):
+        question = {"role": "user", "content": f"Compute {number + 11} * 3."}
+        answer = httpx.post(
+            f"{site.api_url}/chat/completions",
+            json={"model": "conductor-ultra", "messages": [question]},
+            headers=headers,
+            timeout=60,
+        )
+        found.append(uuid.UUID(answer.headers["x-conductor-run-id"]))
+    return found
+
+
+def verified(site: Site, runs: list[uuid.UUID], score: float) -> None:
+    """Let the client verify the answers of some runs, and the site learn of it."""
+    for run_id in runs:
+        outcome = {"outcome": {"score": score, "source": "verifier"}}
+        answer = program(site.key).post(f"runs/{run_id}/feedback/", outcome)
+        assert answer.status_code in (200, 201), answer.content
+    adapted()
+
+
+def adapted() -> None:
+    credited()
+    for _ in planners_adapt():
+        pass
+
+
+def workers_of(site: Site, run_id: uuid.UUID) -> list[str]:
+    (why,) = program(site.key).get(f"runs/{run_id}/").json()["explanations"]
+    return [step["worker"] for step in why["chosen"]["steps"]]
+
+
+def counts(site: Site) -> PlannerCounts:
+    return PlannerCounts.objects.for_team(site.cast.team.id).get()
+
+
+def test_a_broken_promise_is_noticed_recorded_and_acted_upon(learning: Site):
+    runs = asked(learning, 12)
+    assert {tuple(workers_of(learning, run_id)) for run_id in runs} == {("sim-delta",)}
+    before = promised(learning, "sim-delta")
+    verified(learning, runs, 0.0)
+    (broken,) = BrokenPromise.objects.for_team(learning.cast.team.id)
+    assert (broken.worker, broken.ability) == ("sim-delta", "answer")
+    assert broken.promised > 0.9
+    assert broken.observed == 0
+    (entry,) = entries_of(learning.cast.team, "pool.promise_broken")
+    assert entry["worker"] == "sim-delta"
+    assert entry["promised_thousandths"] > 900
+    assert entry["observed_thousandths"] == 0
+    assert promised(learning, "sim-delta") < before / 2
+    (after,) = asked(learning, 1)
+    assert workers_of(learning, after) != ["sim-delta"]
+
+
+def test_each_grade_counts_without_a_training(learning: Site):
+    runs = asked(learning, 2)
+    before = promised(learning, "sim-delta")
+    verified(learning, runs, 0.0)
+    assert counts(learning).runs == 2
+    once = promised(learning, "sim-delta")
+    assert once < before - 0.01
+    verified(learning, runs, 1.0)
+    assert promised(learning, "sim-delta") > once
+    assert not BrokenPromise.objects.for_team(learning.cast.team.id)
+
+
+def test_nothing_new_makes_nothing_anew(learning: Site):
+    verified(learning, asked(learning, 1), 1.0)
+    revision = counts(learning).revision
+    assert list(planners_adapt()) == []
+    assert counts(learning).revision == revision
+
+
+def test_a_withdrawn_judgement_counts_no_more(learning: Site):
+    runs = asked(learning, 3)
+    before = promised(learning, "sim-delta")
+    verified(learning, runs, 0.0)
+    assert promised(learning, "sim-delta") < before
+    for run_id in runs:
+        answer = program(learning.key).delete(f"runs/{run_id}/feedback/")
+        assert answer.status_code == 204, answer.content
+    adapted()
+    assert counts(learning).runs == 0
+    assert promised(learning, "sim-delta") == before
+
+
+def test_without_consent_requests_teach_nothing(learning: Site):
+    consent(learning.cast, given=False)
+    runs = asked(learning, 2)
+    before = promised(learning, "sim-delta")
+    verified(learning, runs, 0.0)
+    assert promised(learning, "sim-delta") == before
+    assert not ObservedRun.objects.for_team(learning.cast.team.id)
+
+
+def test_g13_an_erased_run_is_no_longer_learned_from(learning: Site):
+    verified(learning, asked(learning, 2), 0.0)
+    retention_set(team=learning.cast.team, days=183, actor=ACTOR)
+    assert erase(later(184))
+    consent(learning.cast, trusts_verified_outcomes=False)
+    adapted()
+    assert not ObservedRun.objects.for_team(learning.cast.team.id)
+    assert counts(learning).runs == 0
+
+
+def test_what_is_stored_of_a_run_has_no_text(learning: Site):
+    verified(learning, asked(learning, 1), 1.0)
+    (row,) = ObservedRun.objects.for_team(learning.cast.team.id)
+    (stored,) = row.steps
+    assert stored[:4] == ["sim-delta", "solve", [], 1.0]
+    assert row.promised > 0.9
+
+
+def test_other_teams_learn_nothing_of_it(learning: Site):
+    verified(learning, asked(learning, 1), 1.0)
+    assert not ObservedRun.objects.for_team(learning.cast.other_team.id)
+    assert not PlannerCounts.objects.for_team(learning.cast.other_team.id)
+
+
+# --- stored counts --------------------------------------------------------------------
+
+
+def test_counts_are_read_back_as_they_were_written():
+    fitted = model(run(step("ada", grade=1)))
+    later = model(*[run(step("ada", grade=0))] * 9)
+    found = with_counts(fitted, counts_to_bytes(later))
+    assert (found.profiles.seen == later.profiles.seen).all()
+    assert (found.counts.solve == later.counts.solve).all()
+    assert found.kinds is fitted.kinds
+
+
+@pytest.mark.parametrize("stored", [b"", b"PK", b"{}"])
+def test_unreadable_counts_say_so(stored):
+    with pytest.raises(UnreadableModel):
+        with_counts(model(), stored)
+
+
+def test_counts_of_another_planner_are_refused():
+    with pytest.raises(UnreadableModel, match="another light planner"):
+        with_counts(model(), counts_to_bytes(model(names=("ada", "ben", "cat", "dan"))))
