@@ -24,6 +24,7 @@ from apps.pools.history.versions import pool_version_changes
 from apps.pools.light_planners.loading import fitted_model, light_planner
 from apps.pools.model_fingerprints import pool_fingerprints, worker_fingerprint
 from apps.pools.models import (
+    BrokenPromise,
     Conductor,
     Credential,
     PlannerVersion,
@@ -79,6 +80,7 @@ __all__ = [
     "access_pool",
     "access_pool_version",
     "access_worker",
+    "broken_promises",
     "conductor_list",
     "conductor_planner",
     "conductor_snapshot",
@@ -155,6 +157,18 @@ def planner_versions(pool: Pool) -> TeamQuerySet[PlannerVersion]:
     """Return the versions of a pool's light planner, the newest first."""
     rows = PlannerVersion.objects.for_team(pool.team_id).filter(pool=pool)
     return rows.order_by("-number").defer("sealed")
+
+
+def broken_promises(
+    team_id: uuid.UUID, since: dt.datetime
+) -> TeamQuerySet[BrokenPromise]:
+    """Return what planners in use promised wrongly, as noticed since a moment.
+
+    Those that were dismissed are left out.
+    """
+    in_use = Pool.objects.for_team(team_id).values("planner_version")
+    rows = BrokenPromise.objects.for_team(team_id).filter(version__in=in_use)
+    return rows.filter(noticed_at__gte=since, dismissed_at=None)
 
 
 def worker_list(team_id: uuid.UUID) -> QuerySet[Worker]:

@@ -7,6 +7,11 @@ from uuid import UUID
 from apps.core.errors import NotFound
 from apps.core.scoping import TeamQuerySet
 from apps.evaluation.selectors import evaluation_list
+from apps.training.adaptation.promises import (
+    PlannerPromises,
+    access_promise,
+    planner_promises,
+)
 from apps.training.conductor.selectors import (
     access_conductor_training,
     access_conductor_version,
@@ -33,10 +38,12 @@ __all__ = [
     "LearningCount",
     "LearningTally",
     "Newcomer",
+    "PlannerPromises",
     "PoolLearning",
     "SubtaskOutcome",
     "access_conductor_training",
     "access_conductor_version",
+    "access_promise",
     "access_training",
     "calibrated_profiles",
     "changed_in",
@@ -47,6 +54,7 @@ __all__ = [
     "learning_records",
     "learning_runs",
     "newcomers",
+    "planner_promises",
     "training_cost",
     "training_list",
     "training_settings",

@@ -14,6 +14,7 @@ from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.input_parts import InputPart, values_read
 from apps.pools.selectors import pool_snapshot
+from apps.pools.services import promise_dismiss as promise_dismiss
 from apps.training.conductor.publishing import (
     conductor_version_delete as conductor_version_delete,
 )
@@ -50,6 +51,8 @@ from apps.training.trainings.use import planner_use as planner_use
 
 FILE_TYPE = "application/zip"
 """Of exports."""
+LEAST_HALF_LIFE, MOST_HALF_LIFE = 10, 1_000_000
+"""Of answers that planners learn from between trainings."""
 MOST_EXPLORED = 20
 """Percent of requests. More would be a test on callers, which A/B tests are for."""
 
@@ -63,7 +66,9 @@ class TrainingChoice(InputPart):
     """Of the requests to tiers of light planners that try a plan near the best one."""
     trusts_verified_outcomes: bool = False
     """True: what verifiers of callers found weighs more than ratings."""
-    half_life_answers: Annotated[int, Field(ge=10, le=1_000_000)] = HALF_LIFE_ANSWERS
+    half_life_answers: Annotated[int, Field(ge=LEAST_HALF_LIFE, le=MOST_HALF_LIFE)] = (
+        HALF_LIFE_ANSWERS
+    )
     """Answers after which a worker's earlier ones count half between trainings."""
 
 

@@ -59,7 +59,8 @@ def planner_snapshot(version: PlannerVersion | None) -> PlannerSnapshot | None:
     model = fitted_model(version)
     if revision:
         model = _remembered(
-            (version.id, revision), lambda: _with_counts(model, bytes(rows.get().arrays))
+            (version.id, revision),
+            lambda: _with_counts(model, bytes(rows.get().arrays)),
         )
     return _snapshot(version, model)
 

@@ -65,7 +65,7 @@ def _adapt(version: PlannerVersion, source: str, now: datetime) -> int:
             worker=model.workers[promise.cell.worker],
             ability=promise.cell.ability,
             kind=promise.cell.kind,
-            run_id=promise.run_id,
+            run_id=UUID(promise.run_id),
             seen=promise.seen,
             promised=promise.promised,
             observed=promise.observed,

@@ -11,10 +11,7 @@ from apps.runs.models import Run
 
 
 class ObservedRun(models.Model):
-    """What a version needs to know of a run, without its texts.
-
-    Its grade and its weight are not here: people may change their minds.
-    """
+    """What a version needs to know of a run, without its texts."""
 
     team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)
     version = models.ForeignKey(PlannerVersion, models.CASCADE, related_name="+")
@@ -27,6 +24,8 @@ class ObservedRun(models.Model):
     promised = models.FloatField(null=True)
     """Success that the version promised of its plan, from 0 to 1. NULL: it was not
     planned by this version."""
+    grade = models.FloatField()
+    """Of the run, from 0 to 1, at the last look: people may change their minds."""
     answered_at = models.DateTimeField()
 
     objects = TeamQuerySet["ObservedRun"].as_manager()

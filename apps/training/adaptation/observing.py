@@ -11,6 +11,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from apps.core.ids import first_id
+from apps.core.scoping import TeamQuerySet
 from apps.planners.light.explanation import Explanation
 from apps.planners.light.logged_runs import LoggedRun, LoggedStep, StepRole
 from apps.planners.light.model import LightModel
@@ -63,8 +64,16 @@ def observed_runs(version: PlannerVersion) -> list[Observed]:
     if fresh:
         read = _rows(version, fitted_model(version), fresh)
         ObservedRun.objects.bulk_create(read, ignore_conflicts=True)
-    kept = rows.filter(run_id__in=graded).order_by("run_id")
-    return [Observed(row, graded[row.run_id]) for row in kept]
+    observed = [Observed(row, graded[row.run_id]) for row in rows.order_by("run_id")]
+    _keep_grades(rows, observed)
+    return observed
+
+
+def _keep_grades(rows: TeamQuerySet[ObservedRun], observed: Sequence[Observed]) -> None:
+    changed = [each.row for each in observed if each.row.grade != each.graded.grade]
+    for each in observed:
+        each.row.grade = each.graded.grade
+    rows.bulk_update(changed, ["grade"])
 
 
 def _since(version: PlannerVersion) -> dict[UUID, GradedRun]:
@@ -96,6 +105,7 @@ def _rows(
                 [step.worker, step.role, step.access, step.grade, step.fingerprint]
                 for step in record.run.steps
             ],
+            grade=record.graded.grade,
             promised=None if explained is None else explained["chosen"]["success"],
             answered_at=record.created_at,
         )
