@@ -22,7 +22,7 @@ from apps.budgets.models import BudgetKind
 from apps.budgets.selectors import PERIOD_WORDS, budget_list
 from apps.budgets.types import BudgetStatus
 from apps.governance.approvals.pending import approvals_waiting
-from apps.pools.selectors import worker_list
+from apps.pools.selectors import broken_promises, worker_list
 from apps.runs.selectors import call_outcomes, run_outcomes
 
 MOST_SUBJECTS = 200
@@ -105,6 +105,20 @@ def _share(
     )
 
 
+def _promises(rule: AlertRule, now: datetime) -> Iterator[Observation]:
+    for promise in broken_promises(rule.team_id, now - _window(rule)):
+        yield Observation(
+            subject=str(promise.id),
+            name=promise.worker[:NAME_LENGTH],
+            is_due=True,
+            figures={
+                "promised": round(WHOLE * promise.promised),
+                "observed": round(WHOLE * promise.observed),
+                "total": round(promise.seen),
+            },
+        )
+
+
 def _approvals(rule: AlertRule, now: datetime) -> Iterator[Observation]:
     before = now - timedelta(minutes=rule.threshold or 0)
     late = approvals_waiting(rule.team_id).filter(requested_at__lte=before)
@@ -140,6 +154,7 @@ _READS: dict[AlertKind, Callable[[AlertRule, datetime], Iterator[Observation]]] 
     AlertKind.WORKER: _workers,
     AlertKind.RUNS: _runs,
     AlertKind.PLANS: _plans,
+    AlertKind.PROMISE: _promises,
     AlertKind.APPROVAL: _approvals,
     AlertKind.LEDGER: _ledger,
     AlertKind.CHECKPOINT: _checkpoints,

@@ -23,6 +23,8 @@ class AlertKind(TextChoices):
     """Too many runs failed."""
     PLANS = "plans", _("Runs are answered without a plan")
     """The conductor gives no usable plan, or a tier that should plan does not."""
+    PROMISE = "promise", _("A planner's promise is broken")
+    """A worker is right less often than the light planner in use promised."""
     APPROVAL = "approval", _("A plan waits too long for approval")
     LEDGER = "ledger", _("The ledger does not verify")
     """The last verification of the whole chain found faults."""
@@ -81,6 +83,7 @@ DEFAULTS: Mapping[AlertKind, RuleDefaults] = {
     AlertKind.WORKER: RuleDefaults(50, window_minutes=15, least=5),
     AlertKind.RUNS: RuleDefaults(20, window_minutes=15, least=10),
     AlertKind.PLANS: RuleDefaults(25, window_minutes=60, least=5),
+    AlertKind.PROMISE: RuleDefaults(window_minutes=DAY_MINUTES),
     AlertKind.APPROVAL: RuleDefaults(30, highest=7 * DAY_MINUTES),
     AlertKind.LEDGER: RuleDefaults(),
     AlertKind.CHECKPOINT: RuleDefaults(15, highest=DAY_MINUTES),

@@ -35,6 +35,10 @@ def alert_title(alert: Alert) -> str:
             return gettext("Runs fail")
         case AlertKind.PLANS:
             return gettext("Runs are answered without a plan")
+        case AlertKind.PROMISE:
+            return gettext("%(name)s is right less often than promised") % {
+                "name": alert.name
+            }
         case AlertKind.APPROVAL:
             return gettext("A plan waits for approval")
         case AlertKind.LEDGER:
@@ -80,6 +84,7 @@ def alert_place(alert: Alert) -> tuple[str, str]:
             f"{runs}?{urlencode({'flag': 'unplanned', 'period': days})}",
             gettext("Runs without a plan"),
         ),
+        AlertKind.PROMISE: lambda: (reverse("console:learning"), gettext("Learning")),
         AlertKind.APPROVAL: lambda: (
             reverse("playground:run_approval", args=[alert.subject]),
             gettext("Plan"),
@@ -121,6 +126,9 @@ _CONDITIONS = {
     ),
     AlertKind.RUNS: _("%(percent)s %% of at least %(runs)s failed in %(window)s"),
     AlertKind.PLANS: _("%(percent)s %% of at least %(runs)s had no plan in %(window)s"),
+    AlertKind.PROMISE: _(
+        "a worker is right less often than a planner promised; open for %(window)s"
+    ),
     AlertKind.APPROVAL: _("a plan has waited %(wait)s for approval"),
     AlertKind.LEDGER: _("a verification of the whole ledger found faults"),
     AlertKind.CHECKPOINT: _("a ledger entry has had no checkpoint for %(wait)s"),
@@ -180,6 +188,13 @@ _DETAILS: dict[AlertKind, Callable[[Figures], str]] = {
     AlertKind.WORKER: _shares(_("%(count)s of %(calls)s failed in %(window)s")),
     AlertKind.RUNS: _shares(_("%(count)s of %(runs)s failed in %(window)s")),
     AlertKind.PLANS: _shares(_("%(count)s of %(runs)s had no plan in %(window)s")),
+    AlertKind.PROMISE: lambda f: (
+        gettext(
+            "%(observed)s %% of %(answers)s in one kind of prompts were right, "
+            "%(promised)s %% were promised"
+        )
+        % {**f, "answers": _answers(f["total"])}
+    ),
     AlertKind.APPROVAL: lambda f: (
         gettext("The plan has waited %(wait)s") % {"wait": _minutes(f["minutes"])}
     ),
@@ -190,6 +205,10 @@ _DETAILS: dict[AlertKind, Callable[[Figures], str]] = {
 
 def _calls(count: int) -> str:
     return ngettext("%(number)s call", "%(number)s calls", count) % _number(count)
+
+
+def _answers(count: int) -> str:
+    return ngettext("%(number)s answer", "%(number)s answers", count) % _number(count)
 
 
 def _runs(count: int) -> str:
