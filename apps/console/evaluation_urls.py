@@ -19,6 +19,11 @@ urlpatterns = [
         name="learning_export",
     ),
     path(
+        "learning/promises/<uuid:promise_id>/dismiss/",
+        _page("learning.promise_dismissal"),
+        name="promise_dismiss",
+    ),
+    path(
         "learning/subtasks/",
         _page("subtasks.subtasks_page"),
         name="learning_subtasks",

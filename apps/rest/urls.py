@@ -283,6 +283,16 @@ urlpatterns: list[URLPattern] = [
         name="learning_export",
     ),
     path(
+        "learning/promises/",
+        _deferred("evaluation.promises.Promises"),
+        name="learning_promises",
+    ),
+    path(
+        "learning/promises/<uuid:promise_id>/dismiss/",
+        _deferred("evaluation.promises.PromiseDismissal"),
+        name="learning_promise_dismiss",
+    ),
+    path(
         "learning/subtasks/",
         _deferred("evaluation.subtasks.LearningSubtasks"),
         name="learning_subtasks",

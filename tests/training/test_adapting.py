@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 import httpx
 import pytest
 
+from apps.alerts.evaluation import alerts_evaluate
+from apps.alerts.models import Alert
+from apps.alerts.types import AlertKind
+from apps.alerts.words import alert_detail, alert_title
 from apps.governance.services import retention_set
 from apps.planners.light.model import UnreadableModel
 from apps.planners.light.stored_counts import counts_to_bytes, with_counts
 from apps.pools.models import BrokenPromise, PlannerCounts
 from apps.training.adaptation.adapting import planners_adapt
 from apps.training.models import ObservedRun
+from apps.training.services import promise_dismiss
 from tests.conftest import Site
-from tests.factories import ACTOR
 from tests.evaluation.samples import entries_of
+from tests.factories import ACTOR
 from tests.governance.conftest import erase, later
 from tests.planners.light.builders import model, run, step
-from tests.rest.conftest import program
+from tests.rest.conftest import member, program
 from tests.training.explored import consent, credited
 from tests.training.test_changed_models import known_version, promised
+from tests.training.test_interfaces import browser
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -147,6 +154,7 @@ def test_what_is_stored_of_a_run_has_no_text(learning: Site):
     (row,) = ObservedRun.objects.for_team(learning.cast.team.id)
     (stored,) = row.steps
     assert stored[:4] == ["sim-delta", "solve", [], 1.0]
+    assert row.promised is not None
     assert row.promised > 0.9
 
 
@@ -154,6 +162,87 @@ def test_other_teams_learn_nothing_of_it(learning: Site):
     verified(learning, asked(learning, 1), 1.0)
     assert not ObservedRun.objects.for_team(learning.cast.other_team.id)
     assert not PlannerCounts.objects.for_team(learning.cast.other_team.id)
+
+
+# --- what people and programs see -----------------------------------------------------
+
+PROMISES = "learning/promises/"
+
+
+@pytest.fixture
+def broken(learning: Site) -> dict[str, Any]:
+    """A promise that broke, as REST shows it."""
+    verified(learning, asked(learning, 12), 0.0)
+    shown: dict[str, Any] = member(learning.cast.vera).get(PROMISES).json()
+    (pool,) = shown["pools"]
+    return dict(pool)
+
+
+def test_rest_compares_promised_with_observed_success(learning: Site, broken):
+    assert broken["runs"] == 12
+    assert broken["promised"] > 0.9
+    assert broken["observed"]["value"] == 0
+    assert broken["calibration_error"] == pytest.approx(broken["promised"])
+    assert [each["runs"] for each in broken["bins"]] == [12]
+    (promise,) = broken["broken"]
+    assert promise["worker"] == "sim-delta"
+    assert promise["kind_words"] == "Compu"
+    assert promise["dismissed_at"] is None
+
+
+def test_an_owner_dismisses_it_and_what_was_known_counts_again(learning, broken):
+    (promise,) = broken["broken"]
+    path = f"{PROMISES}{promise['id']}/dismiss/"
+    low = promised(learning, "sim-delta")
+    assert member(learning.cast.bob).post(path).status_code == 403
+    assert member(learning.cast.mallory).post(path).status_code == 404
+    assert program(learning.key).post(path).status_code == 403
+    answer = member(learning.cast.alice).post(path)
+    assert answer.status_code == 200, answer.content
+    assert answer.json()["dismissed_by"] == "Alice"
+    adapted()
+    assert promised(learning, "sim-delta") > low + 0.1
+    (entry,) = entries_of(learning.cast.team, "pool.promise_dismissed")
+    assert entry["worker"] == "sim-delta"
+    again = member(learning.cast.alice).post(path)
+    assert again.status_code == 409
+    adapted()
+    assert len(entries_of(learning.cast.team, "pool.promise_broken")) == 1
+
+
+def test_the_page_says_what_broke_and_lets_owners_dismiss_it(learning, broken):
+    (promise,) = broken["broken"]
+    page = browser(learning.cast.alice).get("/learning/").content.decode()
+    assert "promise broken" in page
+    assert "It promised 9" in page
+    address = f"/learning/promises/{promise['id']}/dismiss/"
+    assert address in page
+    assert address not in browser(learning.cast.vera).get("/learning/").content.decode()
+    assert browser(learning.cast.vera).post(address).status_code == 403
+    answer = browser(learning.cast.alice).post(address, follow=True)
+    assert "counts again" in answer.content.decode()
+    assert "Dismissed by" in answer.content.decode()
+
+
+def test_without_a_grade_the_page_says_that_nobody_can_see(learning: Site):
+    page = browser(learning.cast.vera).get("/learning/").content.decode()
+    assert "nobody can see whether its promises hold" in page
+    consent(learning.cast, given=False)
+    page = browser(learning.cast.vera).get("/learning/").content.decode()
+    assert "only be seen if planners may learn" in page
+
+
+def test_a_broken_promise_opens_an_alert_until_it_is_dismissed(learning, broken):
+    list(alerts_evaluate())
+    team = learning.cast.team
+    (alert,) = Alert.objects.for_team(team.id).filter(kind=AlertKind.PROMISE)
+    assert alert_title(alert) == "sim-delta is right less often than promised"
+    assert alert_detail(alert).startswith("0 % of ")
+    row = BrokenPromise.objects.for_team(team.id).get()
+    promise_dismiss(promise=row, actor=ACTOR)
+    list(alerts_evaluate())
+    alert.refresh_from_db()
+    assert alert.closed_at is not None
 
 
 # --- stored counts --------------------------------------------------------------------

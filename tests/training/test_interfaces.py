@@ -28,6 +28,7 @@ NO = {
     "learns_from_requests": False,
     "explored_percent": 0,
     "trusts_verified_outcomes": False,
+    "half_life_answers": 50,
 }
 YES, MORE = {**NO, "learns_from_requests": True}, {**NO, "explored_percent": 5}
 CHANGED = "training.settings_updated"

@@ -7,7 +7,11 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from apps.console.forms.base import ConsoleForm
-from apps.training.services import MOST_EXPLORED
+from apps.training.services import (
+    LEAST_HALF_LIFE,
+    MOST_EXPLORED,
+    MOST_HALF_LIFE,
+)
 
 
 class LearningForm(ConsoleForm):
@@ -42,5 +46,14 @@ class LearningForm(ConsoleForm):
             "Such a request to a tier with a light planner tries a plan near the "
             "best one: at most 0.05 less success, and at most twice the cost. Never "
             "against a policy, and only while planners may learn from requests."
+        ),
+    )
+    half_life_answers = forms.IntegerField(
+        label=_("Answers after which earlier ones count half"),
+        min_value=LEAST_HALF_LIFE,
+        max_value=MOST_HALF_LIFE,
+        help_text=_(
+            "Between trainings, each graded request counts at once. The smaller this "
+            "number, the sooner a planner follows a change, and the more it wavers."
         ),
     )

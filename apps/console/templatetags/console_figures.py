@@ -79,6 +79,12 @@ def points(share: float) -> str:
     return _points(share)
 
 
+@register.filter
+def percent(share: float) -> str:
+    """Return a share as a whole percentage."""
+    return f"{floatformat(PERCENT * share, 0)} %"
+
+
 def _points(share: float) -> str:
     return floatformat(PERCENT * share, -1).replace("-", MINUS)
 

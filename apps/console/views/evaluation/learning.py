@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -13,12 +15,20 @@ from apps.accounts.selectors import role_allows
 from apps.console.evaluations.training_rows import pool_planners
 from apps.console.forms.learning import LearningForm
 from apps.console.layout import console_page, posted, require, try_change
+from apps.core.errors import Conflict
 from apps.planners.light.exploring import EXPLORED
 from apps.training.models import TrainingSettings
-from apps.training.selectors import FEWEST_RUNS, learning_counts, training_settings
+from apps.training.selectors import (
+    FEWEST_RUNS,
+    access_promise,
+    learning_counts,
+    planner_promises,
+    training_settings,
+)
 from apps.training.services import (
     FILE_TYPE,
     learning_export,
+    promise_dismiss,
     training_settings_replace,
 )
 from apps.web.downloads import download
@@ -39,6 +49,7 @@ def learning_page(request: TeamRequest) -> HttpResponseBase:
         "learns_from_requests": settings.learns_from_requests,
         "explored_percent": settings.explored_percent,
         "trusts_verified_outcomes": settings.trusts_verified_outcomes,
+        "half_life_answers": settings.half_life_answers,
     }
     form = LearningForm(posted(request), initial=initial)
     if form.is_valid() and _save(request, form):
@@ -51,10 +62,13 @@ def learning_page(request: TeamRequest) -> HttpResponseBase:
         learning_counts(request.team.id),
         pool_planners(request.team.id),
     )
+    promises = {each.pool: each for each in planner_promises(request.team.id)}
     context = {
         "form": form,
         "settings": settings,
-        "pools": [(each, planners[each.pool]) for each in counts],
+        "pools": [
+            (each, planners[each.pool], promises.get(each.pool)) for each in counts
+        ],
         "fewest": FEWEST_RUNS,
         "explored": EXPLORED,
     }
@@ -81,3 +95,20 @@ def learning_export_file(request: TeamRequest) -> HttpResponseBase:
         team=request.team, pool=request.POST.get("pool") or None, actor=request.actor
     )
     return download(request, export.parts, name=export.name, kind=FILE_TYPE)
+
+
+@require_POST
+@team_view
+def promise_dismissal(request: TeamRequest, promise_id: UUID) -> HttpResponseBase:
+    """Take back what a broken promise led to; that is recorded."""
+    require(request, Permission.MANAGE_POLICY)
+    promise = access_promise(request.team.id, promise_id)
+    try:
+        promise_dismiss(promise=promise, actor=request.actor)
+    except Conflict as exc:
+        messages.error(request, str(exc))
+    else:
+        messages.success(
+            request, _("What was learned of the worker before counts again.")
+        )
+    return redirect("console:learning")

@@ -13,11 +13,13 @@ from apps.accounts.rights import EXPORT_LEARNING, MANAGE_LEARNING, READ_LEARNING
 from apps.rest.fields import Flag, Input, Output, Query, Time, Whole
 from apps.rest.schema import operation
 from apps.rest.views import RestView
-from apps.training.models import TrainingSettings
+from apps.training.models import HALF_LIFE_ANSWERS, TrainingSettings
 from apps.training.selectors import FEWEST_RUNS, learning_counts, training_settings
 from apps.training.services import (
     FILE_TYPE,
+    LEAST_HALF_LIFE,
     MOST_EXPLORED,
+    MOST_HALF_LIFE,
     learning_export,
     training_settings_replace,
 )
@@ -38,10 +40,15 @@ TRUST_HELP = (
     "as 500 runs and a quarter of all weight, at most, instead of 50 and a twentieth. "
     "It has an effect only with `learns_from_requests`."
 )
+HALF_LIFE_HELP = (
+    "Graded answers of a worker in one kind of prompts after which its earlier ones "
+    "count half, in what planners learn between trainings: 10 to 1,000,000."
+)
 SETTINGS: dict[str, Any] = {
     "learns_from_requests": True,
     "explored_percent": 5,
     "trusts_verified_outcomes": False,
+    "half_life_answers": 50,
     "updated_at": "2026-11-25T15:53:16.000000Z",
     "updated_by": "Alice",
 }
@@ -78,6 +85,13 @@ class LearningSettingsInput(Input):
         required=False, default=0, max_value=MOST_EXPLORED, help_text=EXPLORED_HELP
     )
     trusts_verified_outcomes = Flag(required=False, default=False, help_text=TRUST_HELP)
+    half_life_answers = Whole(
+        required=False,
+        default=HALF_LIFE_ANSWERS,
+        min_value=LEAST_HALF_LIFE,
+        max_value=MOST_HALF_LIFE,
+        help_text=HALF_LIFE_HELP,
+    )
 
 
 class LearningSettingsOutput(Output):
@@ -86,6 +100,7 @@ class LearningSettingsOutput(Output):
     learns_from_requests = serializers.BooleanField(help_text=CONSENT_HELP)
     explored_percent = serializers.IntegerField(help_text=EXPLORED_HELP)
     trusts_verified_outcomes = serializers.BooleanField(help_text=TRUST_HELP)
+    half_life_answers = serializers.IntegerField(help_text=HALF_LIFE_HELP)
     updated_at = Time(allow_null=True, help_text="null: nobody has decided yet.")
     updated_by = serializers.CharField(allow_null=True)
 
@@ -231,6 +246,7 @@ def _shown(settings: TrainingSettings) -> Response:
         "learns_from_requests": settings.learns_from_requests,
         "explored_percent": settings.explored_percent,
         "trusts_verified_outcomes": settings.trusts_verified_outcomes,
+        "half_life_answers": settings.half_life_answers,
         "updated_at": settings.updated_at,
         "updated_by": settings.actor_name or None,
     }
