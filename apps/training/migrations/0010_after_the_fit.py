@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0007_user_language'),
-        ('pools', '0027_after_the_fit'),
+        ('pools', '0028_after_the_fit'),
         ('runs', '0022_chat_is_a_source'),
         ('training', '0009_worths_of_cost_weights'),
     ]

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0007_user_language'),
-        ('pools', '0026_without_cost_weights'),
+        ('pools', '0027_fingerprints_of_profiles'),
     ]
 
     operations = [
