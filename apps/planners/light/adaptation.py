@@ -48,7 +48,7 @@ class AdaptationSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class GradedObservation:
     """A run that was graded after the fit."""
 
     run_id: str
@@ -89,7 +89,7 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class BrokenPromise:
+class Shortfall:
     """A cell whose success fell below what was promised."""
 
     cell: Cell
@@ -112,12 +112,12 @@ class Adapted:
     """A model that is up to date, and what was noticed on the way."""
 
     model: LightModel
-    broken: tuple[BrokenPromise, ...]
+    broken: tuple[Shortfall, ...]
 
 
 def adapted(
     model: LightModel,
-    observations: Sequence[Observation],
+    observations: Sequence[GradedObservation],
     settings: AdaptationSettings = AdaptationSettings(),
     *,
     fit_age_days: float = 0.0,
@@ -148,7 +148,7 @@ class Adaptation:
     settings: AdaptationSettings = AdaptationSettings()
     fit_age_days: float = 0.0
     ignored: Ignored = ()
-    broken: list[BrokenPromise] = field(default_factory=list)
+    broken: list[Shortfall] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         kept = self._kept_by_age(self.fit_age_days)
@@ -174,7 +174,7 @@ class Adaptation:
             fingerprints=self.fingerprints,
         )
 
-    def observe(self, observation: Observation) -> None:
+    def observe(self, observation: GradedObservation) -> None:
         """Take one graded run in."""
         self._follow_models(observation.fingerprints)
         kind = observation.kind
@@ -236,7 +236,7 @@ class Adaptation:
         """
         detector = self.detectors.pop(cell)
         self.broken.append(
-            BrokenPromise(
+            Shortfall(
                 cell,
                 run_id,
                 detector.seen,

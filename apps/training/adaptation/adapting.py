@@ -19,7 +19,7 @@ from apps.planners.light.adaptation import (
     Adaptation,
     AdaptationSettings,
     Cell,
-    Observation,
+    GradedObservation,
 )
 from apps.planners.light.stored_counts import counts_to_bytes
 from apps.pools.models import BrokenPromise, PlannerCounts, PlannerVersion, Pool
@@ -82,9 +82,9 @@ def _adapt(version: PlannerVersion, source: str, now: datetime) -> int:
     return len(observed)
 
 
-def _observation(observed: Observed, kind: int, now: datetime) -> Observation:
+def _observation(observed: Observed, kind: int, now: datetime) -> GradedObservation:
     run = observed.run
-    return Observation(
+    return GradedObservation(
         str(observed.row.run_id),
         kind,
         run,

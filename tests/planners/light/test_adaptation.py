@@ -11,7 +11,7 @@ from apps.planners.light.adaptation import (
     Ability,
     AdaptationSettings,
     Cell,
-    Observation,
+    GradedObservation,
     adapted,
 )
 from apps.planners.light.hidden_grades import possibilities
@@ -46,8 +46,8 @@ def fitted():
     )
 
 
-def observations(*runs: LoggedRun, kind: int = SUMS) -> list[Observation]:
-    return [Observation(f"run-{n}", kind, one) for n, one in enumerate(runs)]
+def observations(*runs: LoggedRun, kind: int = SUMS) -> list[GradedObservation]:
+    return [GradedObservation(f"run-{n}", kind, one) for n, one in enumerate(runs)]
 
 
 def alone(found, prompt: str = SUM) -> str:
