@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from apps.planners.light.adaptation import Adaptation, Observation, adapted
+from apps.planners.light.adaptation import Adaptation, GradedObservation, adapted
 from apps.planners.light.model import LightModel
 from apps.planners.light.planner import LightPlanner
 from bench.drift_live import (
@@ -227,7 +227,7 @@ def _times(world: World, model: LightModel, seed: int) -> dict[str, Any]:
         template, names, _ = plans.best(asked.question)
         kind = plans.ranking(asked.question).kind
         run = world.run(chance, asked, template, names)
-        observations.append(Observation(str(number), kind, run))
+        observations.append(GradedObservation(str(number), kind, run))
     began = time.process_time()
     after = adapted(model, observations).model
     took = time.process_time() - began

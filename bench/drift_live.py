@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from apps.planners.light.adaptation import Adaptation, BrokenPromise, Observation
+from apps.planners.light.adaptation import Adaptation, GradedObservation, Shortfall
 from apps.planners.light.exploring import near_best
 from apps.planners.light.logged_runs import LoggedRun, StepRole
 from apps.planners.light.model import LightModel
@@ -65,7 +65,7 @@ class Lived:
     affected: int = 0
     """Graded runs with the shifted worker in its family, up to the detection."""
     is_detected: bool = False
-    broken: list[BrokenPromise] = field(default_factory=list)
+    broken: list[Shortfall] = field(default_factory=list)
 
 
 class Planned(NamedTuple):
@@ -180,7 +180,7 @@ def lived(
         outcome.promised.append(promised)
         outcome.exact.append(world.success(template, names, asked.family))
         if chance.random() < live.graded:
-            observation = Observation(
+            observation = GradedObservation(
                 str(number),
                 ranking.kind,
                 _last_graded(run),
