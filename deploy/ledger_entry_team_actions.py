@@ -37,7 +37,7 @@ PROMISE = {
     "worker": text("The worker's name."),
     "ability": text("answer, check or plan."),
     "kind": count("The kind of prompts, by its number in the version."),
-    "run": ID,
+    "run": {**ID, "description": "The graded run that decided."},
     "answers": count("Answers since success was last as promised."),
     "promised_thousandths": count("Mean success promised for them, of 1,000."),
     "observed_thousandths": count("Their mean success, of 1,000."),

@@ -9,9 +9,10 @@ whatever was noticed can be taken back. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from apps.planners.light.fingerprints import changed_workers
@@ -103,8 +104,10 @@ class Shortfall:
     """Their mean success."""
 
 
-Ignored = Collection[tuple[Cell, str]]
-"""Broken promises that count for nothing: by cell and the run that decided."""
+Unwatched = Mapping[Cell, str]
+"""Cells whose promises are not watched up to a run: the id of the first one after it,
+which are in order. So what a person has dismissed does not come again at once."""
+NOTHING: Unwatched = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +124,13 @@ def adapted(
     settings: AdaptationSettings = AdaptationSettings(),
     *,
     fit_age_days: float = 0.0,
-    ignored: Ignored = (),
+    unwatched: Unwatched = NOTHING,
 ) -> Adapted:
     """Return the model after some observations, in the order in which they were graded.
 
     Answers of workers that the model does not know are left out.
     """
-    adaptation = Adaptation(model, settings, fit_age_days, ignored)
+    adaptation = Adaptation(model, settings, fit_age_days, unwatched)
     for observation in observations:
         adaptation.observe(observation)
     return Adapted(adaptation.current(), tuple(adaptation.broken))
@@ -147,7 +150,7 @@ class Adaptation:
     fitted: LightModel
     settings: AdaptationSettings = AdaptationSettings()
     fit_age_days: float = 0.0
-    ignored: Ignored = ()
+    unwatched: Unwatched = field(default_factory=dict)
     broken: list[Shortfall] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -162,6 +165,7 @@ class Adaptation:
         self.kept_by_answer = 0.5 ** (1 / self.settings.half_life_answers)
         self.index_of = {name: place for place, name in enumerate(model.workers)}
         self.detectors: dict[Cell, PromiseDetector] = {}
+        self.run_id = ""
         self._tables: dict[int, _Aged] = {}
         self._promises: dict[int, _Aged] = {}
 
@@ -177,7 +181,7 @@ class Adaptation:
     def observe(self, observation: GradedObservation) -> None:
         """Take one graded run in."""
         self._follow_models(observation.fingerprints)
-        kind = observation.kind
+        self.run_id, kind = observation.run_id, observation.kind
         tables, promises = self._tables_of(kind), self._promises_of(kind)
         weight = observation.run.weight * self._kept_by_age(observation.age_days)
         ways = possibilities(
@@ -219,6 +223,8 @@ class Adaptation:
         promised = success_in(promises, situation)
         for role, worker in profile_roles(situation):
             cell = Cell(ABILITIES[role], worker, kind)
+            if self.run_id < self.unwatched.get(cell, ""):
+                continue
             detector = self.detectors.setdefault(cell, PromiseDetector())
             detector.observe(promised, float(situation.is_right), min(1.0, weight))
             yield cell
@@ -244,8 +250,7 @@ class Adaptation:
                 detector.right / detector.seen,
             )
         )
-        if (cell, run_id) not in self.ignored:
-            self._discount(cell, detector, blame)
+        self._discount(cell, detector, blame)
         self._forget_tables()
 
     def _discount(self, cell: Cell, detector: PromiseDetector, blame: float) -> None:

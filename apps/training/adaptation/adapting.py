@@ -48,12 +48,11 @@ def planners_adapt(now: datetime | None = None) -> Iterator[int]:
 def _adapt(version: PlannerVersion, source: str, now: datetime) -> int:
     observed = observed_runs(version)
     model = fitted_model(version)
-    dismissed = version.broken_promises.exclude(dismissed_at=None)
     adaptation = Adaptation(
         model,
         _settings(version.team_id),
         fit_age_days=_days(version.created_at, now),
-        ignored={_decided(row, model.workers) for row in dismissed},
+        unwatched=_unwatched(version, model.workers),
     )
     for each in observed:
         if each.row.kind is not None:
@@ -93,9 +92,16 @@ def _observation(observed: Observed, kind: int, now: datetime) -> GradedObservat
     )
 
 
-def _decided(row: BrokenPromise, workers: tuple[str, ...]) -> tuple[Cell, str]:
-    cell = Cell(Ability(row.ability), workers.index(row.worker), row.kind)
-    return cell, str(row.run_id)
+def _unwatched(version: PlannerVersion, workers: tuple[str, ...]) -> dict[Cell, str]:
+    """Return the promises that are not watched up to the run of their dismissal."""
+    rows = version.broken_promises.exclude(dismissed_at=None).order_by("dismissed_at")
+    return {
+        Cell(Ability(row.ability), workers.index(row.worker), row.kind): str(
+            first_id(row.dismissed_at)
+        )
+        for row in rows
+        if row.dismissed_at is not None
+    }
 
 
 def _settings(team_id: UUID) -> AdaptationSettings:

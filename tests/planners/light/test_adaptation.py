@@ -47,7 +47,7 @@ def fitted():
 
 
 def observations(*runs: LoggedRun, kind: int = SUMS) -> list[GradedObservation]:
-    return [GradedObservation(f"run-{n}", kind, one) for n, one in enumerate(runs)]
+    return [GradedObservation(f"run-{n:02}", kind, one) for n, one in enumerate(runs)]
 
 
 def alone(found, prompt: str = SUM) -> str:
@@ -85,14 +85,17 @@ def test_the_fitted_model_stays_as_it_is():
     assert alone(before) == "ada"
 
 
-def test_a_taken_back_discovery_counts_for_nothing():
-    runs = observations(*[run(step("ada", grade=0))] * 8)
+def test_what_was_dismissed_is_watched_again_from_then_on():
+    runs = observations(*[run(step("ada", grade=0))] * 24)
     before = fitted()
-    (broken,) = adapted(before, runs).broken
-    again = adapted(before, runs, ignored={(broken.cell, broken.run_id)})
-    assert [one.cell for one in again.broken] == [broken.cell]
-    discounted = adapted(before, runs).model.tables(SUMS).solve[ADA]
-    assert again.model.tables(SUMS).solve[ADA] > discounted + 0.2
+    cell = adapted(before, runs[:12]).broken[0].cell
+    quiet = adapted(before, runs[:12], unwatched={cell: "run-12"})
+    assert quiet.broken == ()
+    discounted = adapted(before, runs[:12]).model.tables(SUMS).solve[ADA]
+    assert quiet.model.tables(SUMS).solve[ADA] > discounted + 0.2
+    later = adapted(before, runs, unwatched={cell: "run-12"}).broken
+    assert [one.cell for one in later] == [cell]
+    assert later[0].run_id > "run-12"
 
 
 def test_the_same_observations_lead_to_the_same_model():
