@@ -34,8 +34,8 @@ from apps.runs.execution.executor import Executor
 from apps.runs.selectors import is_leader
 from apps.runs.services import runs_index, usage_watch
 from apps.sharing.services import share_links_forget
-from apps.training.adaptation.adapting import planners_adapt
 from apps.training.conductor.folders import folders_sweep
+from apps.training.services import erased_runs_forget, planners_adapt
 from apps.webhooks.sending import deliveries_forget
 
 logger = logging.getLogger(__name__)
@@ -57,6 +57,7 @@ def _refresh_prices() -> Iterator[object]:
 Jobs = tuple[tuple[str, Callable[[], Iterator[object]]], ...]
 JOBS: Jobs = (
     ("content past its retention period was not erased", retention_erase),
+    ("planners did not forget runs that were erased", erased_runs_forget),
     ("conversations that are not used were not deleted", conversations_expire),
     ("expired files are not deleted", files_expire),
     ("attachments that no run has are not deleted", attachments_expire),

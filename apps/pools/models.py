@@ -23,6 +23,8 @@ from apps.pools.default_params import ReasoningEffort as ReasoningEffort
 from apps.pools.light_planners.models import BrokenPromise as BrokenPromise
 from apps.pools.light_planners.models import PlannerCounts as PlannerCounts
 from apps.pools.light_planners.models import PlannerVersion as PlannerVersion
+from apps.pools.model_protocols import MaxTokensField as MaxTokensField
+from apps.pools.model_protocols import Protocol as Protocol
 from apps.pools.prices.fetched_list import PriceList as PriceList
 from apps.pools.prompt_styles import PromptStyle
 from apps.pools.worker_figures.outcomes import OutcomeSource as OutcomeSource
@@ -78,26 +80,6 @@ class Credential(models.Model):
     def is_bound_to(self, base_url: str) -> bool:
         """Say whether it may be sent to `base_url`."""
         return self.origin == origin(base_url)
-
-
-class MaxTokensField(models.TextChoices):
-    """How a server wants the output limit to be called."""
-
-    MAX_TOKENS = "max_tokens", "max_tokens"
-    """What most servers understand."""
-    MAX_COMPLETION_TOKENS = "max_completion_tokens", "max_completion_tokens"
-    """What OpenAI's reasoning models insist on."""
-
-
-class Protocol(models.TextChoices):
-    """The wire protocol a model's server speaks."""
-
-    OPENAI = "openai", gettext_noop("OpenAI-compatible")
-    """Chat completions, as OpenAI, vLLM, Ollama and most others serve them."""
-    ANTHROPIC = "anthropic", "Anthropic"
-    """The messages method, as Anthropic serves it."""
-    GEMINI = "gemini", "Google Gemini"
-    """generateContent, as Google serves it."""
 
 
 class ModelEndpoint(models.Model):

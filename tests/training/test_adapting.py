@@ -16,9 +16,12 @@ from apps.governance.services import retention_set
 from apps.planners.light.model import UnreadableModel
 from apps.planners.light.stored_counts import counts_to_bytes, with_counts
 from apps.pools.models import BrokenPromise, PlannerCounts
-from apps.training.adaptation.adapting import planners_adapt
 from apps.training.models import ObservedRun
-from apps.training.services import promise_dismiss
+from apps.training.services import (
+    erased_runs_forget,
+    planners_adapt,
+    promise_dismiss,
+)
 from tests.conftest import Site
 from tests.evaluation.samples import entries_of
 from tests.factories import ACTOR
@@ -143,7 +146,7 @@ def test_g13_an_erased_run_is_no_longer_learned_from(learning: Site):
     verified(learning, asked(learning, 2), 0.0)
     retention_set(team=learning.cast.team, days=183, actor=ACTOR)
     assert erase(later(184))
-    consent(learning.cast, trusts_verified_outcomes=False)
+    assert list(erased_runs_forget()) == [1]
     adapted()
     assert not ObservedRun.objects.for_team(learning.cast.team.id)
     assert counts(learning).runs == 0

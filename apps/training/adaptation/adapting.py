@@ -1,19 +1,14 @@
-"""Brings the light planners in use up to date with requests graded since their fits.
+"""Brings a light planner up to date with the requests graded since its fit.
 
 Evaluations count in the next fit: they are made for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Count, Max
-from django.utils import timezone
-
 from apps.core.ids import first_id
-from apps.evaluation.models import RunOutcome
 from apps.planners.light.adaptation import (
     Ability,
     Adaptation,
@@ -22,30 +17,15 @@ from apps.planners.light.adaptation import (
     GradedObservation,
 )
 from apps.planners.light.stored_counts import counts_to_bytes
-from apps.pools.models import BrokenPromise, PlannerCounts, PlannerVersion, Pool
+from apps.pools.models import BrokenPromise, PlannerVersion
 from apps.pools.selectors import fitted_model
 from apps.pools.services import planner_counts_replace
 from apps.training.adaptation.observing import Observed, observed_runs
 from apps.training.models import TrainingSettings
 
 
-def planners_adapt(now: datetime | None = None) -> Iterator[int]:
-    """Adapt each planner in use that something is new for.
-
-    Yields how many graded runs count since its fit.
-    """
-    pools = Pool.objects.across_teams().exclude(planner_version=None)
-    for pool in pools.select_related("planner_version").order_by("id"):
-        version = pool.planner_version
-        if version is None or version.is_site_default:
-            continue
-        version.pool = pool
-        source = _source(version)
-        if source != _known_source(version):
-            yield _adapt(version, source, now or timezone.now())
-
-
-def _adapt(version: PlannerVersion, source: str, now: datetime) -> int:
+def planner_adapt(version: PlannerVersion, source: str, now: datetime) -> int:
+    """Put in force what a version knows by now; return how many graded runs count."""
     observed = observed_runs(version)
     model = fitted_model(version)
     adaptation = Adaptation(
@@ -113,22 +93,3 @@ def _settings(team_id: UUID) -> AdaptationSettings:
 
 def _days(since: datetime, now: datetime) -> float:
     return max(0.0, (now - since).total_seconds() / 86_400)
-
-
-def _known_source(version: PlannerVersion) -> str:
-    rows = PlannerCounts.objects.for_team(version.team_id).filter(version=version)
-    return rows.values_list("source", flat=True).first() or ""
-
-
-def _source(version: PlannerVersion) -> str:
-    """Return what says whether anything is new, without reading a graded run.
-
-    Rows of judgements are made anew when somebody judges again.
-    """
-    rows = RunOutcome.objects.for_team(version.team_id).filter(
-        run__pool_name=version.pool.name, run_id__gte=first_id(version.created_at)
-    )
-    news = rows.aggregate(count=Count("id"), newest=Max("id"))
-    settings = TrainingSettings.objects.for_team(version.team_id).first()
-    changed = settings and settings.updated_at.timestamp()
-    return f"{news['count']} {news['newest']} {changed}"
