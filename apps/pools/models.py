@@ -23,10 +23,10 @@ from apps.pools.default_params import ReasoningEffort as ReasoningEffort
 from apps.pools.light_planners.models import BrokenPromise as BrokenPromise
 from apps.pools.light_planners.models import PlannerCounts as PlannerCounts
 from apps.pools.light_planners.models import PlannerVersion as PlannerVersion
-from apps.pools.model_protocols import MaxTokensField as MaxTokensField
-from apps.pools.model_protocols import Protocol as Protocol
 from apps.pools.prices.fetched_list import PriceList as PriceList
 from apps.pools.prompt_styles import PromptStyle
+from apps.pools.providers.protocols import MaxTokensField as MaxTokensField
+from apps.pools.providers.protocols import Protocol as Protocol
 from apps.pools.worker_figures.outcomes import OutcomeSource as OutcomeSource
 from apps.pools.worker_figures.outcomes import WorkerOutcome as WorkerOutcome
 from apps.pools.worker_figures.profiles import WorkerProfile as WorkerProfile
