@@ -10,7 +10,9 @@ from django.utils import timezone
 from apps.accounts.models import Team
 from apps.audit.jobs import actor_facts
 from apps.audit.models import JobState
+from apps.core.ids import new_id
 from apps.evaluation.selectors import access_evaluation
+from apps.pools.models import BrokenPromise
 from apps.pools.selectors import access_pool
 from apps.pools.services import PlannerFit, planner_version_add
 from apps.training.conductor.models import (
@@ -33,7 +35,10 @@ from tests.factories import ACTOR
 def make_training(
     team: Team, pool_id: UUID, evaluation_id: UUID, worker: str = "a"
 ) -> dict[str, Any]:
-    """Add both; return their ids by the names that addresses use."""
+    """Add a planner, its training and a promise that it broke; return their ids.
+
+    They have the names that addresses use.
+    """
     pool = access_pool(team.id, pool_id)
     fit = PlannerFit(500, 900, 3, (worker,), "0" * 64)
     version = planner_version_add(
@@ -53,7 +58,22 @@ def make_training(
         requested_by=actor_facts(ACTOR),
         beat_at=timezone.now(),
     )
-    return {"training_id": training.id, "number": version.number}
+    promise = BrokenPromise.objects.create(
+        team=team,
+        version=version,
+        worker=worker,
+        ability="answer",
+        kind=0,
+        run_id=new_id(),
+        seen=9.0,
+        promised=0.9,
+        observed=0.1,
+    )
+    return {
+        "training_id": training.id,
+        "number": version.number,
+        "promise_id": promise.id,
+    }
 
 
 def make_conductor_training(

@@ -50,6 +50,7 @@ class LearningForm(ConsoleForm):
     )
     half_life_answers = forms.IntegerField(
         label=_("Answers after which earlier ones count half"),
+        required=False,
         min_value=LEAST_HALF_LIFE,
         max_value=MOST_HALF_LIFE,
         help_text=_(

@@ -17,7 +17,7 @@ from apps.console.forms.learning import LearningForm
 from apps.console.layout import console_page, posted, require, try_change
 from apps.core.errors import Conflict
 from apps.planners.light.exploring import EXPLORED
-from apps.training.models import TrainingSettings
+from apps.training.models import HALF_LIFE_ANSWERS, TrainingSettings
 from apps.training.selectors import (
     FEWEST_RUNS,
     access_promise,
@@ -77,7 +77,9 @@ def learning_page(request: TeamRequest) -> HttpResponseBase:
 
 def _save(request: TeamRequest, form: LearningForm) -> TrainingSettings | None:
     values = {**form.cleaned_data}
-    values["explored_percent"] = values["explored_percent"] or 0  # an empty field
+    # Empty fields.
+    values["explored_percent"] = values["explored_percent"] or 0
+    values["half_life_answers"] = values["half_life_answers"] or HALF_LIFE_ANSWERS
     return try_change(
         form,
         lambda: training_settings_replace(
