@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from apps.planners.light.exploring import Explored, place_words
@@ -31,6 +31,7 @@ def explained(
     ranked: Sequence[PlanCandidate],
     alone: Sequence[PlanCandidate],
     names: Sequence[str],
+    interval: Callable[[PlanCandidate], tuple[float, float]],
     *,
     version: int,
     kind: int,
@@ -43,8 +44,9 @@ def explained(
 ) -> Explanation:
     """Return why the first of `ranked` was chosen.
 
-    `chosen`, `runner_up` and `cheaper` are plans with their expected `success` (0 to 1)
-    and `cost_micros`; the last two are None if there is none. `alone` has one such plan
+    `chosen`, `runner_up` and `cheaper` are plans with their expected `success` (0 to
+    1), the bounds `low` and `high` of its interval of 95 %, and `cost_micros`; the last
+    two are None if there is none. `alone` has one such plan
     for each worker. `kind` is the kind of the prompt, with words that mark it, if
     `is_familiar`; else the nearest one, which did not matter. `explored` is None, or
     has the `rank` of the plan among `of` that could be tried, and the `best` of these.
@@ -58,6 +60,10 @@ def explained(
         each for each in others if each.cost_micros <= CHEAPER * chosen.cost_micros
     ]
     cheaper = max(cheap, key=lambda each: each.success, default=None)
+
+    def plan(candidate: PlanCandidate) -> dict[str, Any]:
+        return _plan(candidate, names, interval(candidate))
+
     return {
         "version": version,
         "kind": kind,
@@ -65,13 +71,11 @@ def explained(
         "is_familiar": is_familiar,
         "source": source.value,
         "answer_worth_micros": _whole(worth_micros),
-        "chosen": _plan(chosen, names),
-        "runner_up": _plan(ranked[1], names) if len(ranked) > 1 else None,
-        "cheaper": None if cheaper is None else _plan(cheaper, names),
-        "alone": [_plan(each, names) for each in alone[:MAX_ALONE]],
-        "explored": None
-        if explored is None
-        else explored.values(_plan(explored.best, names)),
+        "chosen": plan(chosen),
+        "runner_up": plan(ranked[1]) if len(ranked) > 1 else None,
+        "cheaper": None if cheaper is None else plan(cheaper),
+        "alone": [plan(each) for each in alone[:MAX_ALONE]],
+        "explored": None if explored is None else explored.values(plan(explored.best)),
         "features": features,
     }
 
@@ -80,13 +84,18 @@ def _whole(worth_micros: float) -> int | None:
     return None if math.isinf(worth_micros) else max(1, round(worth_micros))
 
 
-def _plan(candidate: PlanCandidate, names: Sequence[str]) -> dict[str, Any]:
+def _plan(
+    candidate: PlanCandidate, names: Sequence[str], interval: tuple[float, float]
+) -> dict[str, Any]:
+    low, high = interval
     return {
         "steps": [
             {"role": step.role.value, "worker": names[place]}
             for step, place in zip(candidate.template, candidate.workers, strict=True)
         ],
         "success": round(candidate.success, DIGITS),
+        "low": round(low, DIGITS),
+        "high": round(high, DIGITS),
         "cost_micros": round(candidate.cost_micros),
     }
 
@@ -134,4 +143,5 @@ def _described(plan: dict[str, Any]) -> str:
 
 def _chance(plan: dict[str, Any]) -> str:
     dollars = plan["cost_micros"] / 1_000_000
-    return f"{plan['success']:.0%} of the time, for ${dollars:.6f}"
+    bounds = f"{plan['low']:.0%} to {plan['high']:.0%}"
+    return f"{plan['success']:.0%} of the time ({bounds}), for ${dollars:.6f}"

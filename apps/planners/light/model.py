@@ -179,6 +179,26 @@ class LightModel:
             posterior(counts.combine[:, 3, :, :, kind], three.reshape(4, n)),
         )
 
+    def answers(self, kind: int | None) -> SuccessTables:
+        """Return the weight of the answers seen in each situation.
+
+        `kind` None: of prompts of any kind.
+        """
+        counts = self.counts
+
+        def seen(counted: Floats) -> Floats:
+            of_kinds = counted[0]
+            return np.asarray(of_kinds.sum(-1) if kind is None else of_kinds[..., kind])
+
+        combine = seen(counts.combine)
+        return SuccessTables(
+            seen(counts.solve),
+            seen(counts.guided),
+            seen(counts.check),
+            combine[2, :3],
+            combine[3],
+        )
+
     @cached_property
     def overall(self) -> SuccessTables:
         """Return the tables of a prompt of any kind: means by the answers seen."""

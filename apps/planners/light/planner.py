@@ -17,6 +17,7 @@ from apps.planners.answer_worth import worth_by_answers
 from apps.planners.exploration import Explorer
 from apps.planners.light.explanation import Explanation, explained, in_words
 from apps.planners.light.exploring import EXPLORED, Explored, drawn, near_best
+from apps.planners.light.intervals import success_interval
 from apps.planners.light.model import LightModel, SuccessTables
 from apps.planners.light.prompt_features import (
     BY_NGRAMS,
@@ -57,8 +58,18 @@ class Ranking:
     """Each worker on its own, the best one first."""
     worth_micros: float
     """What a right answer was worth."""
+    tables: SuccessTables = field(compare=False)
+    """Success of single steps, by place."""
+    answers: SuccessTables = field(compare=False)
+    """The weight of the answers that it rests on, by place."""
     features: PromptFeatures = BY_NGRAMS
     """What the kind was found by."""
+
+    def interval(self, candidate: PlanCandidate) -> tuple[float, float]:
+        """Return bounds of a plan's success that hold in 95 % of cases."""
+        return success_interval(
+            candidate.template, candidate.workers, self.tables, self.answers
+        )
 
 
 class _Scope(NamedTuple):
@@ -68,6 +79,7 @@ class _Scope(NamedTuple):
     is_familiar: bool
     workers: list[PoolWorker]
     tables: SuccessTables
+    answers: SuccessTables
     costs: tuple[TokenModel, Prices]
     worth_micros: float
 
@@ -225,10 +237,6 @@ class LightPlanner(Explorer, Appraiser):
         """
         scope = self._scope(request, features, required)
         names = tuple(worker.name for worker in scope.workers)
-        if not names:
-            return Ranking(
-                scope.kind, scope.is_familiar, (), (), (), scope.worth_micros, features
-            )
         place = names.index(required) if required in names else None
 
         def best(max_steps: int, number: int) -> tuple[PlanCandidate, ...]:
@@ -245,11 +253,19 @@ class LightPlanner(Explorer, Appraiser):
                 )
             )
 
-        alone = best(1, len(names))
+        alone = best(1, len(names)) if names else ()
         is_familiar = scope.is_familiar
-        plans = best(request.max_steps, count) if is_familiar else alone[:count]
+        plans = best(request.max_steps, count) if names and is_familiar else alone
         return Ranking(
-            scope.kind, is_familiar, names, plans, alone, scope.worth_micros, features
+            scope.kind,
+            is_familiar,
+            names,
+            plans[:count],
+            alone,
+            scope.worth_micros,
+            scope.tables,
+            scope.answers,
+            features,
         )
 
     def _scope(
@@ -271,7 +287,16 @@ class LightPlanner(Explorer, Appraiser):
             _prices(workers),
         )
         worth = self._worth(len(ids), (*costs, prompt_tokens(prompt)))
-        return _Scope(kind, is_familiar, workers, every.among(ids), costs, worth)
+        answers = model.answers(kind if is_familiar else None)
+        return _Scope(
+            kind,
+            is_familiar,
+            workers,
+            every.among(ids),
+            answers.among(ids),
+            costs,
+            worth,
+        )
 
     def _worth(self, workers: int, costs: tuple[TokenModel, Prices, int]) -> float:
         if self.answer_worth_micros is not None:
@@ -307,6 +332,7 @@ class LightPlanner(Explorer, Appraiser):
             ranked,
             ranking.alone,
             ranking.workers,
+            ranking.interval,
             version=self.version,
             kind=ranking.kind,
             kind_words=self.model.kinds.examples[ranking.kind],

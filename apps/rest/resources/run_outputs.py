@@ -201,6 +201,15 @@ class PlanOptionOutput(Output):
 
     steps = PlannedStepOutput(many=True)
     success = serializers.FloatField(help_text="How often its answer is right: 0 to 1.")
+    low = serializers.FloatField(
+        allow_null=True,
+        default=None,
+        help_text="Lower bound of the interval of 95 % of `success`, by how much was "
+        "seen. null: the run is from before there were intervals.",
+    )
+    high = serializers.FloatField(
+        allow_null=True, default=None, help_text="The upper bound."
+    )
     cost_usd = DollarsOut(source="cost_micros")
 
 

@@ -189,7 +189,13 @@ def test_words_say_why_there_is_no_vector():
         "source": "fitted",
         "runner_up": None,
         "cheaper": None,
-        "chosen": {"steps": [], "success": 1.0, "cost_micros": 0},
+        "chosen": {
+            "steps": [],
+            "success": 1.0,
+            "low": 0.9,
+            "high": 1.0,
+            "cost_micros": 0,
+        },
         "answer_worth_micros": None,
         "features": {"by": "ngrams", "worker": "e", "missing": "it is away"},
     }
