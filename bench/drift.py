@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from apps.planners.light.adaptation import Adaptation, GradedObservation, adapted
+from apps.planners.light.live.adaptation import Adaptation, GradedObservation, adapted
 from apps.planners.light.model import LightModel
 from apps.planners.light.planner import LightPlanner
 from bench.drift_live import (

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from apps.planners.light.adaptation import Adaptation, GradedObservation, Shortfall
 from apps.planners.light.exploring import near_best
+from apps.planners.light.live.adaptation import Adaptation, GradedObservation, Shortfall
 from apps.planners.light.logged_runs import LoggedRun, StepRole
 from apps.planners.light.model import LightModel
 from apps.planners.light.planner import LightPlanner, Ranking

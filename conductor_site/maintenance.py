@@ -34,8 +34,8 @@ from apps.runs.execution.executor import Executor
 from apps.runs.selectors import is_leader
 from apps.runs.services import runs_index, usage_watch
 from apps.sharing.services import share_links_forget
+from apps.training.adaptation.jobs import erased_runs_forget, planners_adapt
 from apps.training.conductor.folders import folders_sweep
-from apps.training.services import erased_runs_forget, planners_adapt
 from apps.webhooks.sending import deliveries_forget
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 PATIENCE_S = 30
 """Far longer than anything takes on a slow machine: only a fault takes so long."""
-WORK_PATIENCE_S = 4 * PATIENCE_S
+WORK_PATIENCE_S = 10 * PATIENCE_S
 """For what takes ten seconds on an idle machine: a training, hundreds of runs."""
 STDERR = 2
 MIN_INTERVAL_S, MAX_INTERVAL_S = 0.01, 0.1

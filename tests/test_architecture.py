@@ -128,6 +128,7 @@ ALSO_OPEN = {
     "apps.insights.anomalies",  # days that stand out, which pages show
     "apps.insights.csv_files",
     "apps.insights.rollup",  # a regular job
+    "apps.training.adaptation.jobs",  # regular jobs of the site
     "apps.training.conductor.folders",  # a regular job of the site
     "apps.training.conductor.jobs",  # taken by the process
     "apps.training.conductor.models",  # words for stages and outcomes

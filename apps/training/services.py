@@ -15,8 +15,6 @@ from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.input_parts import InputPart, values_read
 from apps.pools.selectors import pool_snapshot
 from apps.pools.services import promise_dismiss as promise_dismiss
-from apps.training.adaptation.jobs import erased_runs_forget as erased_runs_forget
-from apps.training.adaptation.jobs import planners_adapt as planners_adapt
 from apps.training.conductor.publishing import (
     conductor_version_delete as conductor_version_delete,
 )

@@ -29,7 +29,7 @@ from apps.audit.models import Entry, FullCheck, JobState, LedgerExport
 from apps.evaluation.models import ShadowTest
 from apps.evaluation.shadow.selectors import FEWEST_PAIRS
 from apps.governance.approvals.pending import pending_plan
-from apps.pools.selectors import access_pool
+from apps.pools.selectors import access_pool, planner_version
 from apps.runs.models import PlanApproval
 from apps.simulator.app import create_app
 from apps.webhooks.models import Webhook, WebhookDelivery
@@ -39,6 +39,7 @@ from tests.factories import ACTOR, MembershipFactory, UserFactory, issue_key
 from tests.patience import awaited, eventually
 from tests.serving import serving
 from tests.training.conducted import SMALL, add_planner, trains_here
+from tests.training.made_trainings import add_broken_promise
 
 pytestmark = pytest.mark.slow
 
@@ -395,6 +396,9 @@ def learn(walk: Walk, cast: Cast) -> None:
     add_planner(access_pool(cast.team.id, UUID(pool)))
     use = {"version": 1, "tiers": ["mini"], "reason": "To see it."}
     walk.rest("PUT", f"learning/pools/{pool}/planner/", use)
+    version = planner_version(access_pool(cast.team.id, UUID(pool)), 1)
+    promise = add_broken_promise(version, "sim-birch")
+    walk.page(cast.alice, f"/learning/promises/{promise.id}/dismiss/")
     train_a_conductor(walk, pool)
     walk.rest("DELETE", f"learning/pools/{pool}/planner/")
 

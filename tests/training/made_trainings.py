@@ -12,7 +12,7 @@ from apps.audit.jobs import actor_facts
 from apps.audit.models import JobState
 from apps.core.ids import new_id
 from apps.evaluation.selectors import access_evaluation
-from apps.pools.models import BrokenPromise
+from apps.pools.models import BrokenPromise, PlannerVersion
 from apps.pools.selectors import access_pool
 from apps.pools.services import PlannerFit, planner_version_add
 from apps.training.conductor.models import (
@@ -58,8 +58,18 @@ def make_training(
         requested_by=actor_facts(ACTOR),
         beat_at=timezone.now(),
     )
-    promise = BrokenPromise.objects.create(
-        team=team,
+    promise = add_broken_promise(version, worker)
+    return {
+        "training_id": training.id,
+        "number": version.number,
+        "promise_id": promise.id,
+    }
+
+
+def add_broken_promise(version: PlannerVersion, worker: str) -> BrokenPromise:
+    """Let a version have promised wrongly of a worker."""
+    return BrokenPromise.objects.create(
+        team_id=version.team_id,
         version=version,
         worker=worker,
         ability="answer",
@@ -69,11 +79,6 @@ def make_training(
         promised=0.9,
         observed=0.1,
     )
-    return {
-        "training_id": training.id,
-        "number": version.number,
-        "promise_id": promise.id,
-    }
 
 
 def make_conductor_training(

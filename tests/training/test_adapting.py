@@ -13,15 +13,12 @@ from apps.alerts.models import Alert
 from apps.alerts.types import AlertKind
 from apps.alerts.words import alert_detail, alert_title
 from apps.governance.services import retention_set
+from apps.planners.light.live.stored_counts import counts_to_bytes, with_counts
 from apps.planners.light.model import UnreadableModel
-from apps.planners.light.stored_counts import counts_to_bytes, with_counts
 from apps.pools.models import BrokenPromise, PlannerCounts
+from apps.training.adaptation.jobs import erased_runs_forget, planners_adapt
 from apps.training.models import ObservedRun
-from apps.training.services import (
-    erased_runs_forget,
-    planners_adapt,
-    promise_dismiss,
-)
+from apps.training.services import promise_dismiss
 from tests.conftest import Site
 from tests.evaluation.samples import entries_of
 from tests.factories import ACTOR

@@ -82,8 +82,8 @@ def _snapshot(version: PlannerVersion, model: LightModel) -> PlannerSnapshot:
 
 
 def _with_counts(model: LightModel, arrays: bytes) -> LightModel:
+    from apps.planners.light.live.stored_counts import with_counts
     from apps.planners.light.model import UnreadableModel
-    from apps.planners.light.stored_counts import with_counts
 
     if not arrays:
         return model

@@ -98,7 +98,7 @@ class PlannerCounts(models.Model):
     source = models.CharField(max_length=200, default="")
     """What they were made of, in short: equal if nothing has changed."""
     arrays = models.BinaryField(default=b"")
-    """See `apps.planners.light.stored_counts`. Empty: as fitted."""
+    """See `apps.planners.light.live.stored_counts`. Empty: as fitted."""
     updated_at = models.DateTimeField(auto_now=True)
 
     objects = TeamQuerySet["PlannerCounts"].as_manager()
@@ -118,7 +118,7 @@ class BrokenPromise(models.Model):
     worker = models.CharField(max_length=100)
     """Its name."""
     ability = models.CharField(max_length=10)
-    """A value of `apps.planners.light.adaptation.Ability`."""
+    """A value of `apps.planners.light.live.adaptation.Ability`."""
     kind = models.PositiveIntegerField()
     """Of prompts, by the version."""
     run_id = models.UUIDField()

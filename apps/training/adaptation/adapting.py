@@ -9,14 +9,14 @@ from datetime import datetime
 from uuid import UUID
 
 from apps.core.ids import first_id
-from apps.planners.light.adaptation import (
+from apps.planners.light.live.adaptation import (
     Ability,
     Adaptation,
     AdaptationSettings,
     Cell,
     GradedObservation,
 )
-from apps.planners.light.stored_counts import counts_to_bytes
+from apps.planners.light.live.stored_counts import counts_to_bytes
 from apps.pools.models import BrokenPromise, PlannerVersion
 from apps.pools.selectors import fitted_model
 from apps.pools.services import planner_counts_replace

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.planners.light.adaptation import (
+from apps.planners.light.live.adaptation import (
     Ability,
     AdaptationSettings,
     Cell,
     GradedObservation,
     adapted,
 )
-from apps.planners.light.hidden_grades import possibilities
+from apps.planners.light.live.hidden_grades import possibilities
 from apps.planners.light.logged_runs import LoggedRun
 from apps.planners.light.planner import LightPlanner
 from tests.planners.light.builders import (

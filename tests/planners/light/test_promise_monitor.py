@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from apps.planners.light.promise_monitor import (
+from apps.planners.light.live.promise_monitor import (
     ALARM,
     LEAST_PROMISED,
     TOLERANCE,

@@ -16,11 +16,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from apps.planners.light.fingerprints import changed_workers
-from apps.planners.light.hidden_grades import possibilities
+from apps.planners.light.live.hidden_grades import possibilities
+from apps.planners.light.live.promise_monitor import PromiseDetector
 from apps.planners.light.logged_runs import LoggedRun
 from apps.planners.light.model import LightModel, SuccessTables
 from apps.planners.light.profiles import ProfileRole, Profiles, profile_roles
-from apps.planners.light.promise_monitor import PromiseDetector
 from apps.planners.light.situation_counts import SituationCounts
 from apps.planners.light.situations import NONE, Act, Situation
 

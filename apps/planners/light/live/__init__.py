@@ -1,0 +1,1 @@
+"""What a light planner learns between trainings, and how it watches its promises."""
