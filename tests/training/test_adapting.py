@@ -15,11 +15,11 @@ from apps.alerts.words import alert_detail, alert_title
 from apps.governance.services import retention_set
 from apps.planners.light.live.stored_counts import counts_to_bytes, with_counts
 from apps.planners.light.model import UnreadableModel
-from apps.pools.models import BrokenPromise, PlannerCounts
+from apps.pools.models import BrokenPromise, PlannerCounts, PlannerVersion
 from apps.training.adaptation.jobs import erased_runs_forget, planners_adapt
 from apps.training.models import ObservedRun
 from apps.training.services import promise_dismiss
-from tests.conftest import Site
+from tests.conftest import Site, make_pool
 from tests.evaluation.samples import entries_of
 from tests.factories import ACTOR
 from tests.governance.conftest import erase, later
@@ -162,6 +162,18 @@ def test_other_teams_learn_nothing_of_it(learning: Site):
     verified(learning, asked(learning, 1), 1.0)
     assert not ObservedRun.objects.for_team(learning.cast.other_team.id)
     assert not PlannerCounts.objects.for_team(learning.cast.other_team.id)
+
+
+def test_a_planner_that_cannot_be_read_holds_up_no_other(learning: Site, caplog):
+    """It is the first one in order, and another team's planner comes after it."""
+    PlannerVersion.objects.for_team(learning.cast.team.id).update(sealed=b"broken")
+    other = learning.cast.other_team
+    make_pool(other, learning.simulator_url)
+    known_version(other.pools.get())
+    adapted()
+    assert PlannerCounts.objects.for_team(other.id).exists()
+    assert not PlannerCounts.objects.for_team(learning.cast.team.id).exists()
+    assert "cannot follow what was judged" in caplog.text
 
 
 # --- what people and programs see -----------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from datetime import datetime
 from uuid import UUID
@@ -10,9 +11,12 @@ from django.db import transaction
 from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 
+from apps.core.errors import ConductorError
 from apps.evaluation.models import OutcomeProgress
 from apps.pools.models import PlannerCounts, PlannerVersion, Pool
 from apps.training.models import ObservedRun, TrainingSettings
+
+logger = logging.getLogger(__name__)
 
 
 def planners_adapt(now: datetime | None = None) -> Iterator[int]:
@@ -26,8 +30,12 @@ def planners_adapt(now: datetime | None = None) -> Iterator[int]:
 
         versions = PlannerVersion.objects.for_team(team_id).select_related("pool")
         version = versions.filter(id=version_id).first()
-        if version is not None:
+        if version is None:
+            continue
+        try:
             yield planner_adapt(version, source, now or timezone.now())
+        except ConductorError:  # the next look may do better; others get their turn
+            logger.exception("planner %s cannot follow what was judged", version_id)
 
 
 def erased_runs_forget() -> Iterator[int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
@@ -40,14 +41,8 @@ class Observed(NamedTuple):
             LoggedStep(worker, StepRole(role), tuple(access), grade, fingerprint=model)
             for worker, role, access, grade, model in self.row.steps
         ]
-        final = LoggedStep(
-            last.worker,
-            last.role,
-            last.access,
-            self.graded.grade,
-            fingerprint=last.fingerprint,
-        )
-        return LoggedRun("", (*earlier, final), self.graded.weight, self.graded.family)
+        steps = (*earlier, replace(last, grade=self.graded.grade))
+        return LoggedRun("", steps, self.graded.weight, self.graded.family)
 
 
 def observed_runs(version: PlannerVersion) -> list[Observed]:
